@@ -76,7 +76,7 @@ impl Verb {
             Verb::Watch(args) => Some(&args.record_mode),
             Verb::Import(args) => Some(&args.record_mode),
             Verb::Hiccup(args) => Some(&args.record_mode),
-            Verb::Disturb(args) => Some(&args.record_mode),
+            Verb::Disturb(args) => args.means.timing().map(|timing| &timing.record_mode),
             _ => None,
         }
     }

@@ -1,3 +1,5 @@
+//! Folders as strangers leave them: links, pipes, and folders of other users.
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 

@@ -37,7 +37,7 @@ impl<P: Read + AsFd> Patient<P> {
         };
         let begun = clock::now();
         let ready = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&timeout));
-        self.waited = self.waited + clock::now().saturating_sub(begun);
+        self.waited += clock::now().saturating_sub(begun);
         match ready {
             Ok(0) => {
                 Err(io::Error::new(ErrorKind::TimedOut, format!("no response within {}", self.patience)))

@@ -10,6 +10,8 @@ mod mutation;
 mod protocol;
 mod records;
 
+use std::fmt;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
         }
         let status = command.status().expect("this test can be started again");
         passed &= status.success();
-        eprintln!("{name}: {status}");
+        say(format_args!("{name}: {status}"));
     }
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -84,7 +86,7 @@ fn within_limits(name: &str, cases: std::ops::Range<u64>) -> ExitCode {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut Draw::new(case)))) {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            eprintln!("{name}: case {case} panicked: {}", text.unwrap_or_default());
+            say(format_args!("{name}: case {case} panicked: {}", text.unwrap_or_default()));
             return ExitCode::FAILURE;
         }
         if case == WARM_UP {
@@ -92,7 +94,7 @@ fn within_limits(name: &str, cases: std::ops::Range<u64>) -> ExitCode {
         }
     }
     let grown = peak_kib().saturating_sub(warm);
-    eprintln!("{name}: {grown} KiB more memory than after {WARM_UP} cases");
+    say(format_args!("{name}: {grown} KiB more memory than after {WARM_UP} cases"));
     if grown > GROWTH_KIB { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
@@ -103,11 +105,16 @@ fn watch(at: Arc<AtomicU64>) {
             let before = at.load(Ordering::Relaxed);
             clock::sleep_until(clock::now() + PATIENCE);
             if before != u64::MAX && at.load(Ordering::Relaxed) == before {
-                eprintln!("case {before} did not end within {PATIENCE}");
+                say(format_args!("case {before} did not end within {PATIENCE}"));
                 std::process::abort();
             }
         }
     });
+}
+
+/// For the one who runs the test; nobody may be there to read it.
+fn say(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 fn peak_kib() -> u64 {
