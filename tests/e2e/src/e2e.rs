@@ -26,6 +26,7 @@ mod responses;
 mod scenarios;
 mod schemas;
 mod secure;
+mod strangers;
 mod support;
 mod targets;
 mod usage;
