@@ -11,7 +11,6 @@ use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
 use crate::exit::Exit;
-use crate::record_mode::RecordModeArg;
 use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::new_folder;
 
@@ -43,7 +42,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// Exit with status 2 if this condition is true; repeat it for more.
     #[arg(long, value_name = "CONDITION")]
@@ -77,6 +76,7 @@ fn tool(text: &str) -> Result<From, String> {
 ///
 /// When the file cannot be read or parsed, or the record cannot be written.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let shown = args.file.display().to_string();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
     let parsed =

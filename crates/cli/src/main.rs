@@ -36,7 +36,6 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::record_mode::RecordModeArg;
 
 /// Load-test a server, observe it from its kernel, and explain where the time of its requests went.
 #[derive(Debug, Parser)]
@@ -65,23 +64,6 @@ enum Verb {
     Disturb(disturb_verb::Args),
 }
 
-impl Verb {
-    /// `None` for a verb that keeps no record.
-    fn record_mode(&self) -> Option<&RecordModeArg> {
-        match self {
-            Verb::Drive(args) => Some(&args.record_mode),
-            Verb::Cpu(args) => Some(&args.record_mode),
-            Verb::Profile(args) => Some(&args.record_mode),
-            #[cfg(feature = "ebpf")]
-            Verb::Watch(args) => Some(&args.record_mode),
-            Verb::Import(args) => Some(&args.record_mode),
-            Verb::Hiccup(args) => Some(&args.record_mode),
-            Verb::Disturb(args) => args.means.timing().map(|timing| &timing.record_mode),
-            _ => None,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match <Cli as clap::CommandFactory>::command().try_get_matches_from(&arguments) {
@@ -97,9 +79,6 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Err(error) => return hints::explain(&error, &[]),
     };
     let (_, verb_matches) = matches.subcommand().expect("clap requires a verb");
-    if let Some(given) = cli.verb.record_mode() {
-        given.apply();
-    }
     let result = match cli.verb {
         Verb::Drive(args) => drive::run(&args, verb_matches),
         Verb::Cpu(args) => cpu::run(&args, verb_matches),

@@ -24,7 +24,6 @@ use units::Nanos;
 use self::order::Order;
 use self::split::{SplitBy, Splitter};
 use crate::exit::Exit;
-use crate::record_mode::RecordModeArg;
 use crate::{observing, printed, report_line, signals, terminal};
 use run::folder::ClaimedFolder;
 use run::record_lock::RecordLock;
@@ -75,7 +74,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
     #[arg(long)]
@@ -113,6 +112,7 @@ pub fn pid(text: &str) -> Result<u32, String> {
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been measured then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
     let claim = args.output.as_deref().map(ClaimedFolder::make).transpose()?;

@@ -8,7 +8,6 @@ use clap::ValueHint;
 use units::{Bytes, Nanos, Rate, parse_count};
 
 use crate::cpu_list::{CpuList, cpu_list};
-use crate::record_mode::RecordModeArg;
 
 /// Disturb a process, a CPU, memory, a disk or a network on a known schedule.
 ///
@@ -100,7 +99,7 @@ pub struct TimingArgs {
     pub output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// At the end, print the record as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long, help_heading = "Output")]

@@ -42,6 +42,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
 fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let plan = plan::plan(means)?;
     let timing = means.timing().expect("what makes a plan has a schedule");
+    timing.record_mode.apply();
     if timing.dry_run {
         printed(show_whole(&plan, &mut io::stdout()))?;
         return Ok(Exit::Done);

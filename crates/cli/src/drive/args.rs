@@ -7,7 +7,6 @@ use run::values::{Count, Length};
 use units::Rate;
 
 use super::connect_args::ConnectArgs;
-use crate::record_mode::RecordModeArg;
 
 /// Load-test a server and report where the time of its requests went.
 ///
@@ -260,7 +259,7 @@ pub struct Args {
     output: Option<String>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// Keep individual requests, each with its timeline, in requests.parquet: all, slowest=100, or sample=1%.
     #[arg(long = "requests", value_name = "WHICH", value_parser = text("requests"), help_heading = "Output")]

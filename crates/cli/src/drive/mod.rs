@@ -37,6 +37,7 @@ use crate::{printed, report_line, signals, terminal};
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been sent then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let command = crate::Cli::command();
     let command = command.find_subcommand("drive").expect("drive is a verb of this program");
     let given = merged(args, command, matches)?;

@@ -10,7 +10,6 @@ use rustix::thread::sched_getaffinity;
 use units::Nanos;
 
 use crate::cpu_list::{CpuList, cpu_list};
-use crate::record_mode::RecordModeArg;
 
 /// Measure scheduling stalls: one thread per CPU sleeps and records how late it wakes up.
 ///
@@ -71,7 +70,7 @@ pub struct Args {
     pub output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// Print the result as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long)]

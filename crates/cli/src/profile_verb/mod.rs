@@ -16,7 +16,6 @@ use record::observation::ObservationBody;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::record_mode::RecordModeArg;
 use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::{ClaimedFolder, new_folder};
 
@@ -61,7 +60,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// Print the record as JSON (formats/observation.schema.json).
     #[arg(long, conflicts_with = "diff")]
@@ -89,6 +88,7 @@ fn pid(text: &str) -> Result<u32, String> {
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been profiled then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let folder = args.output.clone().unwrap_or_else(new_folder);
     if let [before, after] = args.diff.as_slice() {
         return difference::run(before, after, &folder, args.no_color);

@@ -11,7 +11,6 @@ use watch::{KnownRequests, Named};
 
 use super::class::ClassArg;
 use super::keep::KeepRequests;
-use crate::record_mode::RecordModeArg;
 
 /// Watch the requests of a running server from its kernel.
 ///
@@ -56,7 +55,7 @@ pub struct Args {
     pub output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub record_mode: RecordModeArg,
+    pub record_mode: crate::record_mode::RecordModeArg,
 
     /// Keep individual requests in served.parquet: all, slowest=100, or sample=1%.
     #[arg(long, value_name = "WHICH", default_value = "slowest=100")]
