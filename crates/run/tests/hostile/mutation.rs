@@ -33,14 +33,11 @@ const TEXTS: [&str; 10] = [
 
 impl Draw {
     pub fn new(case: u64) -> Draw {
-        Draw { state: case.wrapping_mul(0x9e37_79b9_7f4a_7c15) }
+        Draw { state: schedule::splitmix64(case) }
     }
 
     pub fn number(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        schedule::next_splitmix64(&mut self.state)
     }
 
     /// Below `end`, which is not 0.

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use export::{requests, served};
-use record::{Carried, Phase, Request, Timeline, TwoClocks};
+use record::{Carried, KeptRequest, Phase, Timeline, TwoClocks};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use units::Nanos;
 
@@ -108,7 +108,7 @@ fn requests_file(root: &Path) -> Vec<u8> {
     };
     let mut writer =
         requests::Writer::new(File::create(&path).expect("there is room"), &run).expect("the header fits");
-    let requests: Vec<Request> = (0..20)
+    let requests: Vec<KeptRequest> = (0..20)
         .map(|n| {
             let mut timeline = Timeline::due(Nanos(1_000 + n));
             for (phase, at) in [(Phase::ScheduleLag, 1_010), (Phase::Send, 1_020), (Phase::ClientLag, 1_100)]
@@ -117,7 +117,7 @@ fn requests_file(root: &Path) -> Vec<u8> {
             }
             let end = |text: &str| text.parse().expect("an address");
             let carried = Carried { local: end("127.0.0.1:41000"), server: end("[::1]:80"), nth: n };
-            Request {
+            KeptRequest {
                 n,
                 kind: 0,
                 connection: Some(3),
