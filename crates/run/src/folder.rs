@@ -1,12 +1,10 @@
-//! The folder of a run's record: where it is, who may read it, and that nothing is left of it when there was no run.
+//! The folder of a run's record: where it is, and that nothing is left of it when there was no run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, ensure};
 use record::RecordDir;
-use rustix::fs::Mode;
 
 use crate::conduct::timestamp;
 
@@ -53,34 +51,6 @@ impl ClaimedFolder {
     }
 }
 
-/// Permissions of a file that its owner writes and nobody executes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordMode(u32);
-
-impl FromStr for RecordMode {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<RecordMode, &'static str> {
-        let digits = text.strip_prefix("0o").unwrap_or(text).trim_start_matches('0');
-        match digits {
-            "600" => Ok(RecordMode(0o600)),
-            "640" => Ok(RecordMode(0o640)),
-            "644" => Ok(RecordMode(0o644)),
-            _ => Err("is 600 (the owner alone), 640 (the group reads) or 644 (everybody reads)"),
-        }
-    }
-}
-
-impl RecordMode {
-    /// For the owner alone.
-    pub const OWN: RecordMode = RecordMode(0o600);
-
-    /// Takes from new files what the mode does not give, and from new folders the same with the right to enter.
-    pub fn as_umask(self) -> Mode {
-        Mode::from_raw_mode(!(self.0 | (self.0 & 0o444) >> 2) & 0o777)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,18 +70,5 @@ mod tests {
         fs::write(folder.join("note"), "").unwrap();
         claim.release();
         assert!(folder.join("note").exists());
-    }
-
-    #[test]
-    fn a_mode_is_that_of_files_and_folders_can_be_entered() {
-        for (text, files, folders) in
-            [("600", 0o600, 0o700), ("0640", 0o640, 0o750), ("644", 0o644, 0o755), ("0o600", 0o600, 0o700)]
-        {
-            let mask = text.parse::<RecordMode>().unwrap().as_umask().as_raw_mode();
-            assert_eq!((0o666 & !mask, 0o777 & !mask), (files, folders), "{text}");
-        }
-        for wrong in ["", "0", "400", "660", "666", "755", "4644", "rw", "6o0"] {
-            assert!(wrong.parse::<RecordMode>().is_err(), "{wrong}");
-        }
     }
 }

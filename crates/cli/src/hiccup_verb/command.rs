@@ -8,10 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use anyhow::{Context, ensure};
+use run::record_mode::with_given_umask;
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
-
-use crate::record_mode::with_given_umask;
 
 /// Ctrl-C on a terminal also reaches the command: it has this long to end by itself.
 const GRACE: Nanos = Nanos::from_secs(5);
