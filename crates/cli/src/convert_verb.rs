@@ -78,13 +78,8 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, bytes).with_context(|| format!("cannot write `{shown}`; name another file"));
     }
-    let mut name = path.file_name().with_context(|| format!("`{shown}` is no file; name one"))?.to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
+    ensure!(path.file_name().is_some(), "`{shown}` is no file; name one");
+    let written = record::replace_file(path, |out| out.write_all(bytes));
     written.with_context(|| format!("cannot write `{shown}`; name another file"))
 }
 

@@ -1,7 +1,6 @@
 //! `parallax explain`: the records of one period, joined.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -9,6 +8,7 @@ use clap::ValueHint;
 use explain::{Client, Explanation, HostRecord, Server};
 use export::requests::{Row, Rows};
 use record::observation::ObservationKind;
+use record::observation::watch::SERVED;
 use record::{Observed, Served, TwoClocks, read_observation};
 use units::Nanos;
 
@@ -17,10 +17,9 @@ use crate::output::{printed, report_notes};
 use crate::{records, terminal};
 
 const REQUESTS: &str = "requests.parquet";
-const SERVED: &str = "served.parquet";
 
 /// So many take about a gigabyte.
-const MOST_REQUESTS: usize = 2_000_000;
+const MOST_REQUESTS: u64 = 2_000_000;
 
 /// Explain where the time of requests went, and who is to blame.
 ///
@@ -115,17 +114,12 @@ fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
     report_notes(&recording.document);
     recording.settle();
     let path = folder.join(REQUESTS);
-    let rows = match open(&path)? {
+    let rows = match record::open_file(&path)? {
         None => None,
         Some(file) => {
             let mut kept: Vec<Row> = Vec::new();
-            let rows = export::requests::read(file, |row| {
-                if kept.len() <= MOST_REQUESTS {
-                    kept.push(row);
-                }
-            });
+            let rows = export::requests::read(file, MOST_REQUESTS, |row| kept.push(row));
             let rows: Rows = rows.with_context(|| format!("{}", path.display()))?;
-            check_size(&path, kept.len())?;
             Some((rows, kept))
         }
     };
@@ -142,43 +136,13 @@ fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
     let observed = read_noted(folder)?;
     let path = folder.join(SERVED);
     let mut served: Vec<Served> = Vec::new();
-    if let Some(file) = open(&path)? {
+    if let Some(file) = record::open_file(&path)? {
         let zero = Nanos(observed.document.time.started_monotonic_ns);
-        let take = |request| {
-            if served.len() <= MOST_REQUESTS {
-                served.push(request);
-            }
-        };
-        export::served::read(file, zero, take).with_context(|| format!("{}", path.display()))?;
-        check_size(&path, served.len())?;
+        let take = |request| served.push(request);
+        export::served::read(file, MOST_REQUESTS, zero, take)
+            .with_context(|| format!("{}", path.display()))?;
     }
     Ok(Server { observed, served, clocks: TwoClocks::read(folder)?, name })
-}
-
-/// `None` if there is none. A folder from somewhere else may have a link or a pipe in its place.
-fn open(path: &Path) -> anyhow::Result<Option<File>> {
-    let context = || format!("cannot read {}", path.display());
-    match path.symlink_metadata() {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(context),
-        Ok(metadata) if !metadata.is_file() => {
-            bail!(
-                "{} is not a regular file; copy the directory again, with its files instead of links",
-                path.display()
-            )
-        }
-        Ok(_) => File::open(path).map(Some).with_context(context),
-    }
-}
-
-fn check_size(path: &Path, rows: usize) -> anyhow::Result<()> {
-    ensure!(
-        rows <= MOST_REQUESTS,
-        "{} contains more than {} requests; keep fewer with --requests sample=1% or slowest=10000",
-        path.display(),
-        units::count(MOST_REQUESTS as u64)
-    );
-    Ok(())
 }
 
 fn json(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {

@@ -43,6 +43,9 @@ pub struct Args {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub record_mode: crate::record_mode::RecordModeArg,
+
     /// Exit with status 2 if this condition is true; repeat it for more.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
@@ -75,6 +78,7 @@ fn tool(text: &str) -> Result<From, String> {
 ///
 /// When the file cannot be read or parsed, or the record cannot be written.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let shown = args.file.display().to_string();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
     let parsed =

@@ -21,6 +21,7 @@ mod observing;
 mod output;
 mod profile_verb;
 mod progress;
+mod record_mode;
 mod records;
 mod report_verb;
 mod scenario_verb;

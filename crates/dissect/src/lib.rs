@@ -28,7 +28,7 @@ mod tap;
 mod turns;
 
 pub use connection::{Dissector, DissectorSettings, Start};
-pub use digest::{Dialect, DigestId, DigestLimits, Digests};
+pub use digest::{Dialect, DigestId, DigestLimits, Digests, RouteTemplate};
 pub use event::{
     Counts, EndBy, Event, Protocol, RequestComplete, RequestKind, ResponseComplete, Sight, Status,
 };

@@ -30,6 +30,10 @@ const LONGEST_GROUP: i64 = 1 << 20;
 /// The most a column of a group may take when unpacked: 64 bytes per row.
 const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
 
+/// A row takes at least so many bytes of the file: its four numbers that hardly repeat take four bytes each, after
+/// compression. A file with more rows was made to fill a reader's memory.
+const LEAST_ROW: u64 = 4;
+
 /// Why a file of rows cannot be read. One line each: what, and what to do; the caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum RowsError {
@@ -37,6 +41,13 @@ pub enum RowsError {
     Parquet(#[from] ParquetError),
     #[error("{what}; copy it again from the machine that produced it")]
     Damaged { what: String },
+    /// More than the caller has room for. Nothing was decoded.
+    #[error(
+        "holds {} requests, and at most {} can be read; keep fewer, with --requests sample=1% or slowest=10000",
+        units::count(*rows),
+        units::count(*most)
+    )]
+    TooMany { rows: u64, most: u64 },
 }
 
 pub(crate) fn damaged(what: impl Into<String>) -> RowsError {
@@ -159,9 +170,19 @@ pub(crate) struct RowsFile {
 }
 
 impl RowsFile {
-    pub(crate) fn open(file: File) -> Result<RowsFile, RowsError> {
+    /// Reads the footer, which says how many rows there are: more than `most` are refused before one is decoded.
+    pub(crate) fn open(file: File, most: u64) -> Result<RowsFile, RowsError> {
         let length = file.metadata().map_err(|error| ParquetError::External(error.into()))?.len();
         let reader = contained(|| Ok(SerializedFileReader::new(file)?))?;
+        let groups = reader.metadata().row_groups().iter();
+        let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
+        let rows = rows.fold(0, u64::saturating_add);
+        if rows > most {
+            return Err(RowsError::TooMany { rows, most });
+        }
+        if rows.saturating_mul(LEAST_ROW) > length {
+            return Err(damaged(format!("it announces {rows} rows in {length} bytes")));
+        }
         Ok(RowsFile { reader, length })
     }
 
@@ -298,4 +319,46 @@ pub(crate) fn text<'a>(bytes: &'a ByteArray, name: &str) -> Result<&'a str, Rows
 /// A number that is never negative.
 pub(crate) fn unsigned(value: i64, name: &str) -> Result<u64, RowsError> {
     u64::try_from(value).map_err(|_| damaged(format!("{name} is {value}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, SeekFrom};
+
+    use parquet::data_type::Int64Type;
+
+    use super::*;
+
+    /// Rows that are all alike, written so that they take next to nothing.
+    fn alike(groups: usize) -> File {
+        let file = tempfile::tempfile().unwrap();
+        let schema = Arc::new(parse_message_type("message rows { required int64 n; }").unwrap());
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut writer =
+            SerializedFileWriter::new(file.try_clone().unwrap(), schema, Arc::new(properties)).unwrap();
+        for _ in 0..groups {
+            let mut group = writer.next_row_group().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<Int64Type>().write_batch(&vec![0; 1 << 19], None, None).unwrap();
+            column.close().unwrap();
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+        (&file).seek(SeekFrom::Start(0)).unwrap();
+        file
+    }
+
+    /// If this fails, a file of a few kilobytes takes gigabytes of the one who explains it.
+    #[test]
+    fn rows_that_are_not_in_the_file_are_refused_before_they_are_decoded() {
+        let file = alike(2);
+        assert!(file.metadata().unwrap().len() < 20_000);
+        let used = allocation_counter::measure(|| {
+            let refused = RowsFile::open(file, u64::MAX).err().unwrap();
+            assert!(refused.to_string().starts_with("it announces 1048576 rows in "), "{refused}");
+        });
+        assert!(used.bytes_max < 1 << 20, "{used:?}");
+        let refused = RowsFile::open(alike(2), 1_000).err().unwrap();
+        assert!(matches!(refused, RowsError::TooMany { rows: 1_048_576, most: 1_000 }), "{refused}");
+    }
 }

@@ -19,6 +19,9 @@ use crate::requests::address;
 /// Few distinct texts, so each is written once per row group.
 const TEXTS: [&str; 4] = ["peer", "local", "protocol", "culprit_comm"];
 
+/// The kernel's names of threads have 15 bytes, each of which may be written out.
+const LONGEST_COMM: usize = 15 * 6;
+
 /// Facts about the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -151,13 +154,13 @@ fn schema() -> String {
 ///
 /// # Errors
 ///
-/// [`RowsError`] when it is not such a file, or a row breaks an invariant of [`Served`].
+/// [`RowsError`] when it is not such a file, has over `most` rows, or a row breaks an invariant of [`Served`].
 ///
 /// # Cost
 ///
 /// One pass; the memory of one row group, about 30 MB.
-pub fn read(file: File, zero: Nanos, mut take: impl FnMut(Served)) -> Result<u64, RowsError> {
-    let file = RowsFile::open(file)?;
+pub fn read(file: File, most: u64, zero: Nanos, mut take: impl FnMut(Served)) -> Result<u64, RowsError> {
+    let file = RowsFile::open(file, most)?;
     let mut rows = 0;
     file.each_group(|group| {
         let columns = Columns::of(group)?;
@@ -280,7 +283,11 @@ impl Columns {
             return Ok(None);
         };
         let (pid, time) = (narrow(pid, "culprit_pid")?, Nanos(unsigned(time, "culprit_ns")?));
-        Ok(Some(Culprit { pid, comm: escape_text(text(comm, "culprit_comm")?), time }))
+        let comm = text(comm, "culprit_comm")?;
+        if comm.len() > LONGEST_COMM {
+            return Err(damaged(format!("culprit_comm has {} bytes", comm.len())));
+        }
+        Ok(Some(Culprit { pid, comm: escape_text(comm), time }))
     }
 }
 
@@ -353,7 +360,7 @@ mod tests {
     fn requests_read_back_as_they_were() {
         let requests: Vec<_> = (0..GROUP as u64 + 100).map(served).collect();
         let mut read_back = Vec::new();
-        let rows = read(file(&requests), Nanos(2_200), |request| read_back.push(request)).unwrap();
+        let rows = read(file(&requests), u64::MAX, Nanos(2_200), |request| read_back.push(request)).unwrap();
         assert_eq!((rows, read_back == requests), (requests.len() as u64, true));
     }
 
@@ -362,7 +369,7 @@ mod tests {
     fn a_row_whose_parts_are_not_its_time_is_refused() {
         let mut wrong = served(1);
         wrong.parts[0] += Nanos(1);
-        let error = read(file(&[wrong]), Nanos(2_200), drop).unwrap_err().to_string();
+        let error = read(file(&[wrong]), u64::MAX, Nanos(2_200), drop).unwrap_err().to_string();
         assert!(error.starts_with("the parts of request 1 of connection 7 are not its time;"), "{error}");
     }
 
@@ -377,7 +384,7 @@ mod tests {
             let mut damaged = tempfile::tempfile().unwrap();
             damaged.write_all(&bytes).unwrap();
             damaged.seek(SeekFrom::Start(0)).unwrap();
-            let _ = read(damaged, Nanos(2_200), |request| assert!(request.is_lawful()));
+            let _ = read(damaged, u64::MAX, Nanos(2_200), |request| assert!(request.is_lawful()));
         }
     }
 }

@@ -4,7 +4,6 @@
 //! A write that fails is taken back. It knows no document and no series: the folders' writers drive it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use crate::durations::Durations;
 use crate::error::RecordError;
 use crate::files::{Disk, Files};
 use crate::hlog::{self, Encoder};
+use crate::record_dir::RecordDir;
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const SERIES: &str = "series.ndjson";
@@ -40,11 +40,11 @@ impl Commits {
     /// Makes the folder, with its parents. `started` is the run's zero, in RFC 3339.
     pub(crate) fn create(path: &Path, started: &str) -> Result<Commits, RecordError> {
         let write = |source| RecordError::Write { path: path.to_owned(), source };
-        fs::create_dir_all(path).map_err(write)?;
+        let folder = RecordDir::make(path)?;
         if path.join(RUN).try_exists().map_err(write)? {
             return Err(RecordError::Occupied { path: path.to_owned() });
         }
-        Commits::on(Box::new(Disk::new(path.to_owned())), path, started)
+        Commits::on(Box::new(Disk::new(folder)), path, started)
     }
 
     pub(crate) fn on(mut files: Box<dyn Files>, path: &Path, started: &str) -> Result<Commits, RecordError> {

@@ -14,6 +14,9 @@ pub enum RecordError {
     /// The directory already contains a record, or part of one.
     #[error("{} already contains a record; use another directory, or remove this one", path.display())]
     Occupied { path: PathBuf },
+    /// The directory belongs to another user, who could replace what is written there.
+    #[error("{} belongs to another user; give a new directory", path.display())]
+    Foreign { path: PathBuf },
     /// The directory has no `run.json`.
     #[error("{} has no run.json; give a results directory", path.display())]
     NoRun { path: PathBuf },

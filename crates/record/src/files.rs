@@ -2,9 +2,10 @@
 //! what was written in which order, or be full.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+
+use crate::record_dir::RecordDir;
 
 #[cfg(test)]
 pub(crate) mod journal;
@@ -30,12 +31,12 @@ pub(crate) trait Files: Send {
 
 /// The real one. Files stay open: a run writes each of them once a second.
 pub(crate) struct Disk {
-    folder: PathBuf,
+    folder: RecordDir,
     open: BTreeMap<String, File>,
 }
 
 impl Disk {
-    pub(crate) fn new(folder: PathBuf) -> Disk {
+    pub(crate) fn new(folder: RecordDir) -> Disk {
         Disk { folder, open: BTreeMap::new() }
     }
 
@@ -46,9 +47,8 @@ impl Disk {
 
 impl Files for Disk {
     fn create(&mut self, name: &str) -> io::Result<()> {
-        let path = self.folder.join(name);
         // Opened to append, so that a file that was cut goes on at its new end.
-        let file = OpenOptions::new().read(true).append(true).create_new(true).open(path)?;
+        let file = self.folder.create(name)?;
         self.open.insert(name.to_owned(), file);
         Ok(())
     }
@@ -63,13 +63,6 @@ impl Files for Disk {
 
     // Without fsync: the page cache outlives this process, which is the failure that is provided for.
     fn replace(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.folder.join(format!("{name}.tmp"));
-        let written = fs::write(&temporary, bytes);
-        let renamed = written.and_then(|()| fs::rename(&temporary, self.folder.join(name)));
-        if renamed.is_err() {
-            // Best effort: the error worth telling is the first one.
-            let _ = fs::remove_file(&temporary);
-        }
-        renamed
+        self.folder.replace(name, |out| out.write_all(bytes))
     }
 }

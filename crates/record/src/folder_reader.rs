@@ -4,7 +4,6 @@
 //! files of this format are opened, texts are escaped, and inconsistent numbers are an error.
 
 use std::borrow::Cow;
-use std::io::Read;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -21,10 +20,11 @@ use crate::escape::{escape_text, escaped};
 use crate::folder::Event;
 use crate::hlog::Decoder;
 use crate::interval::{Interval, Series};
-use crate::lines::{self, Lines};
+use crate::lines::Lines;
 use crate::log_reader::{Awaited, read_log};
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
+use crate::record_dir::read_file;
 use crate::series::{ADDENDS, Second};
 
 /// A document names every option and a few dozen distributions: tens of kilobytes.
@@ -221,13 +221,7 @@ fn read_text(path: &Path) -> Result<Vec<u8>, RecordError> {
     }
 
     let folder = || path.parent().unwrap_or(path).to_owned();
-    let file = lines::open(path)?.ok_or_else(|| RecordError::NoRun { path: folder() })?;
-    let mut text = Vec::new();
-    let read = file.take(LONGEST_DOCUMENT + 1).read_to_end(&mut text);
-    read.map_err(|source| RecordError::Read { path: path.to_owned(), source })?;
-    if text.len() as u64 > LONGEST_DOCUMENT {
-        return Err(RecordError::TooLarge { path: path.to_owned(), limit: LONGEST_DOCUMENT });
-    }
+    let text = read_file(path, LONGEST_DOCUMENT)?.ok_or_else(|| RecordError::NoRun { path: folder() })?;
     let version = parsed::<Version>(path, &text)?.schema_version;
     if !version.is_readable() {
         return Err(RecordError::OtherMajor { path: path.to_owned(), found: version });

@@ -3,7 +3,6 @@
 //! A document of its own kind in the place of a run's, since nearly everything that a run knows may be absent here.
 //! Absent is not zero: a figure that the tool does not state is left out.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use crate::compatibility::Ignored;
 use crate::document::{CodeCount, Envelope, Threshold, envelope_of};
 use crate::error::RecordError;
 use crate::folder_reader::{read_record, read_whole};
+use crate::record_dir::RecordDir;
 
 /// What another tool measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,7 +145,7 @@ pub fn read_import(path: &Path) -> Result<Import, RecordError> {
 /// [`RecordError::Occupied`] and [`RecordError::Write`].
 pub fn write_import(path: &Path, import: &Import, logs: &[(String, String)]) -> Result<(), RecordError> {
     let write = |source| RecordError::Write { path: path.to_owned(), source };
-    fs::create_dir_all(path).map_err(write)?;
+    let folder = RecordDir::make(path)?;
     let mut text = serde_json::to_vec_pretty(import).expect("a document has no keys but strings");
     text.push(b'\n');
     // The document last: a folder without one holds nothing.
@@ -154,11 +154,10 @@ pub fn write_import(path: &Path, import: &Import, logs: &[(String, String)]) -> 
     }
     let logs = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes()));
     for (name, bytes) in logs.chain([(RUN, text.as_slice())]) {
-        let file = path.join(name);
-        let created = fs::OpenOptions::new().write(true).create_new(true).open(&file);
-        created.and_then(|mut file| file.write_all(bytes)).map_err(|source| match source.kind() {
+        let written = folder.create(name).and_then(|mut file| file.write_all(bytes));
+        written.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => RecordError::Occupied { path: path.to_owned() },
-            _ => RecordError::Write { path: file, source },
+            _ => RecordError::Write { path: path.join(name), source },
         })?;
     }
     Ok(())
@@ -193,7 +192,7 @@ mod tests {
                 "requests": 3, "ok": null, "failed": null, "throughput_per_s": null, "request_rate_per_s": null,
                 "bytes_sent": null, "bytes_received": null, "codes": [], "errors": [], "times": [] }
         }"#;
-        fs::write(folder.path().join(RUN), text).unwrap();
+        std::fs::write(folder.path().join(RUN), text).unwrap();
         assert!(is_import(folder.path()).unwrap());
         let import = read_import(folder.path()).unwrap();
         assert_eq!((import.state, import.results.requests), (State::Finished, Some(3)));

@@ -28,6 +28,7 @@ pub mod observation;
 mod outcome;
 mod phase;
 mod reason;
+mod record_dir;
 mod request;
 pub mod search;
 mod series;
@@ -53,6 +54,7 @@ pub use observation::{Observation, ObservationWriter, Observed, read_observation
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
 pub use reason::server_reason;
+pub use record_dir::{RecordDir, open_file, read_file, replace_file};
 pub use request::{Carried, KeptRequest, Slowest};
 pub use series::{JourneySecond, ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};

@@ -1,23 +1,12 @@
-//! Reads a file of a results directory line by line, as if a stranger had made it: regular files only, bounded lines,
+//! Reads a file of a results directory line by line, as if a stranger had made it: bounded lines,
 //! and a last line without its line feed is taken as torn and left out.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Damage, RecordError};
-
-/// Opens `path`, or gives `None` when there is none.
-pub(crate) fn open(path: &Path) -> Result<Option<File>, RecordError> {
-    let read = |source| RecordError::Read { path: path.to_owned(), source };
-    // Asked of the name and not of the open file: to open a pipe would wait for its writer.
-    match fs::symlink_metadata(path) {
-        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(read(source)),
-        Ok(metadata) if !metadata.is_file() => Err(RecordError::NotAFile { path: path.to_owned() }),
-        Ok(_) => File::open(path).map(Some).map_err(read),
-    }
-}
+use crate::record_dir::open_file;
 
 /// The complete lines of one file.
 pub(crate) struct Lines {
@@ -34,7 +23,7 @@ pub(crate) struct Lines {
 impl Lines {
     /// `None` when the file does not exist.
     pub(crate) fn open(path: &Path, longest: u64, limit: u64) -> Result<Option<Lines>, RecordError> {
-        let Some(file) = open(path)? else { return Ok(None) };
+        let Some(file) = open_file(path)? else { return Ok(None) };
         let input = BufReader::new(file).take(0);
         Ok(Some(Lines { path: path.to_owned(), input, longest, limit, used: 0, number: 0, line: Vec::new() }))
     }

@@ -3,7 +3,6 @@
 //!
 //! Written again after each probe, so that a search that is cut off leaves what it knew.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use crate::compatibility::Ignored;
 use crate::document::{Envelope, QuantileValue, Reading, Subject, VerdictWord, envelope_of};
 use crate::error::RecordError;
 use crate::folder_reader::read_upgraded;
+use crate::record_dir::replace_file;
 
 /// The file in the folder of a search.
 pub const SEARCH: &str = "search.json";
@@ -143,16 +143,14 @@ pub enum Limit {
 /// [`RecordError::Write`]; the old document stands then.
 pub fn write_search(folder: &Path, document: &SearchDocument) -> Result<(), RecordError> {
     let path = folder.join(SEARCH);
-    let fresh = folder.join("search.json.new");
     let mut text = serde_json::to_vec_pretty(document).expect("a document has no keys but strings");
     text.push(b'\n');
-    let write = || {
-        let mut file = fs::File::create(&fresh)?;
-        file.write_all(&text)?;
-        file.sync_data()?;
-        fs::rename(&fresh, &path)
-    };
-    write().map_err(|source| RecordError::Write { path: path.clone(), source })
+    let written = replace_file(&path, |out| {
+        out.write_all(&text)?;
+        out.flush()?;
+        out.get_ref().sync_data()
+    });
+    written.map_err(|source| RecordError::Write { path, source })
 }
 
 /// Whether `folder` is that of a search.
@@ -254,7 +252,7 @@ pub(crate) mod tests {
         let time = map.remove("time").unwrap();
         map.insert("started".to_owned(), time["started"].clone());
         map.insert("elapsed_ns".to_owned(), time["elapsed_ns"].clone());
-        fs::write(folder.path().join(SEARCH), old.to_string()).unwrap();
+        std::fs::write(folder.path().join(SEARCH), old.to_string()).unwrap();
         let mut expected = document();
         expected.schema_version.minor = 0;
         expected.time.started_monotonic_ns = 0;

@@ -4,8 +4,6 @@
 //! two. That bounds the difference whatever the way took; no wall clock is asked. Whoever leads an observer on
 //! another host writes the file next to its record, `explain` reads it.
 
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -14,15 +12,12 @@ use units::Nanos;
 use crate::document::{SCHEMA_VERSION, SchemaVersion};
 use crate::error::{Damage, RecordError};
 use crate::escape::escaped;
-use crate::lines;
+use crate::record_dir::{read_file, replace_file};
 
 const FILE: &str = "clock.json";
 
 /// A day of readings, one a second, takes half of it.
 const LONGEST: u64 = 16 << 20;
-
-/// So many are kept; later ones are left out.
-const MOST: usize = 100_000;
 
 /// No two clocks run apart faster than this share of the time: the kernel slews a clock by a two thousandth at most,
 /// and a crystal is off by a ten thousandth.
@@ -72,9 +67,12 @@ impl ClockReading {
 }
 
 impl TwoClocks {
+    /// So many are kept; later ones are left out.
+    pub const MOST: usize = 100_000;
+
     /// Of readings in the order of time.
     pub fn new(client_boot_id: Option<String>, mut readings: Vec<ClockReading>) -> TwoClocks {
-        readings.truncate(MOST);
+        readings.truncate(TwoClocks::MOST);
         TwoClocks { schema_version: SCHEMA_VERSION, client_boot_id, readings }
     }
 
@@ -118,8 +116,8 @@ impl TwoClocks {
     /// [`RecordError::Write`].
     pub fn write(&self, folder: &Path) -> Result<(), RecordError> {
         let path = folder.join(FILE);
-        let text = serde_json::to_vec(self).map_err(std::io::Error::other);
-        text.and_then(|text| fs::write(&path, text)).map_err(|source| RecordError::Write { path, source })
+        let written = replace_file(&path, |out| Ok(serde_json::to_writer(out, self)?));
+        written.map_err(|source| RecordError::Write { path, source })
     }
 
     /// Reads the file next to the record in `folder`; `None` if there is none.
@@ -129,13 +127,7 @@ impl TwoClocks {
     /// What a damaged or hostile file deserves.
     pub fn read(folder: &Path) -> Result<Option<TwoClocks>, RecordError> {
         let path = folder.join(FILE);
-        let Some(file) = lines::open(&path)? else { return Ok(None) };
-        let mut text = Vec::new();
-        let read = file.take(LONGEST + 1).read_to_end(&mut text);
-        read.map_err(|source| RecordError::Read { path: path.clone(), source })?;
-        if text.len() as u64 > LONGEST {
-            return Err(RecordError::TooLarge { path, limit: LONGEST });
-        }
+        let Some(text) = read_file(&path, LONGEST)? else { return Ok(None) };
         let damaged = |line, damage| RecordError::Damaged { path: path.clone(), line, damage };
         let clocks: TwoClocks = serde_json::from_slice(&text)
             .map_err(|error| damaged(error.line() as u64, Damage::Json(error)))?;
@@ -211,7 +203,7 @@ pub(crate) mod tests {
             bad.write(folder.path()).unwrap();
             assert!(TwoClocks::read(folder.path()).is_err(), "{bad:?}");
         }
-        fs::write(folder.path().join(FILE), "{").unwrap();
+        std::fs::write(folder.path().join(FILE), "{").unwrap();
         assert!(TwoClocks::read(folder.path()).is_err());
     }
 }

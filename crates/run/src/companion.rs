@@ -3,14 +3,16 @@
 //! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
 //! not the client's. It writes a record of its own into the run's folder.
 
-mod remote;
+pub mod archive;
+mod patience;
+pub mod remote;
 pub mod wire;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -28,6 +30,12 @@ const PROFILE: &str = "profile";
 
 /// Longer than any host needs to attach.
 const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// After its record has come.
+const END_PATIENCE: Nanos = Nanos::from_secs(15);
+
+/// Of what an observer prints, the beginning of each line.
+const LONGEST_MESSAGE: u64 = 500;
 
 /// An observer that has begun.
 pub struct CompanionObserver {
@@ -179,9 +187,25 @@ impl CompanionObserver {
             }
             ObserverControl::Remote { link, .. } => link.take().map_or(Ok(()), RemoteLink::finish),
         };
-        let status = self.child.wait().context("cannot wait for the observer")?;
+        // Its connection is closed when it is dropped: a far side whose record was not taken is not waited for.
         fetched?;
-        if status.success() { Ok(self.folder.clone()) } else { Err(self.failed()) }
+        let is_here = matches!(self.control, ObserverControl::Local(_));
+        let status = if is_here { self.child.wait().map(Some) } else { self.ends_soon() };
+        match status.context("cannot wait for the observer")? {
+            Some(status) if status.success() => Ok(self.folder.clone()),
+            _ => Err(self.failed()),
+        }
+    }
+
+    fn ends_soon(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        let deadline = clock::now() + END_PATIENCE;
+        loop {
+            let ended = self.child.try_wait()?;
+            if ended.is_some() || clock::now() >= deadline {
+                return Ok(ended);
+            }
+            clock::sleep_until(clock::now() + Nanos::from_millis(10));
+        }
     }
 
     /// There was no run: takes the observer's record away, too.
@@ -208,16 +232,28 @@ fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> a
     Ok(command)
 }
 
-/// Reads messages to the end, passes on that the observer is ready, and returns the last message.
+/// Reads messages to the end, passes on that the observer is ready, and returns the last message: without what a
+/// terminal would obey, and no more than [`LONGEST_MESSAGE`] of it, for a far side may send anything.
 fn listen(stderr: impl Read, begun: &SyncSender<Ready>) -> String {
-    let mut last = String::new();
-    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        match Ready::read(&line) {
+    let (mut stderr, mut last) = (BufReader::new(stderr), String::new());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = stderr.by_ref().take(LONGEST_MESSAGE).read_until(b'\n', &mut line);
+        if !read.is_ok_and(|bytes| bytes > 0) {
+            return last;
+        }
+        let is_whole = line.ends_with(b"\n");
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        match Ready::read(text) {
             Some(ready) => drop(begun.try_send(ready)),
-            None => last = line.strip_prefix("parallax: ").unwrap_or(&line).chars().take(500).collect(),
+            None => last = record::escape_text(text.strip_prefix("parallax: ").unwrap_or(text)),
+        }
+        if !is_whole && stderr.skip_until(b'\n').is_err() {
+            return last;
         }
     }
-    last
 }
 
 /// The observers of one run.
@@ -263,14 +299,4 @@ impl Companions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ready_line_is_no_last_word() {
-        let (begun, has_begun) = sync_channel(1);
-        let text = format!("parallax: a note\n{}\n", Ready::now().line());
-        assert_eq!(listen(text.as_bytes(), &begun), "a note");
-        assert_eq!(has_begun.try_recv(), Ok(Ready::now()));
-    }
-}
+mod tests;

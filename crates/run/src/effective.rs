@@ -42,6 +42,7 @@ fn shown(name: &str, texts: &[String]) -> String {
     let keep = |text: &String| match name {
         "header" => secrets::header(text),
         "set" => secrets::setting(text),
+        "otlp" => secrets::url(text),
         _ => text.clone(),
     };
     let kept: Vec<String> = texts.iter().map(keep).collect();

@@ -1,9 +1,10 @@
-//! The folder of a run's record: where it lies, and that nothing is left of it when there was no run.
+//! The folder of a run's record: where it is, and that nothing is left of it when there was no run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use record::RecordDir;
 
 use crate::date::timestamp;
 
@@ -24,13 +25,13 @@ impl ClaimedFolder {
     ///
     /// # Errors
     ///
-    /// When it cannot be made, or holds a run.
+    /// When it cannot be made, belongs to another user, or holds a run.
     pub fn make(folder: &Path) -> anyhow::Result<ClaimedFolder> {
         let shown = folder.display();
         let make = || format!("cannot create the results directory `{shown}`; choose another with -o");
         let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let claim = ClaimedFolder { made: missing.map(Path::to_owned).collect() };
-        fs::create_dir_all(folder).with_context(make)?;
+        RecordDir::make(folder).with_context(make)?;
         let occupied = folder.join("run.json").try_exists().with_context(make)?;
         ensure!(
             !occupied,

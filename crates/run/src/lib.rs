@@ -18,6 +18,7 @@ pub mod options;
 pub mod prepare;
 pub mod protocol;
 pub mod record_lock;
+pub mod record_mode;
 pub mod requests_file;
 pub mod scenario_file;
 pub mod search;

@@ -19,7 +19,7 @@ impl RecordLock {
     /// Marks a folder whose record has begun. `None` where the file system has no locks: a report of the run then
     /// takes it for one that was cut off until it has ended.
     pub fn acquire(folder: &Path) -> Option<RecordLock> {
-        let locked = File::open(folder.join(LOCKED)).ok()?;
+        let locked = record::open_file(&folder.join(LOCKED)).ok()??;
         flock(&locked, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(RecordLock { _locked: locked })
     }
@@ -27,7 +27,7 @@ impl RecordLock {
 
 /// Whether another process, or another part of this one, has marked the folder.
 pub fn is_running(folder: &Path) -> bool {
-    let Ok(series) = File::open(folder.join(LOCKED)) else { return false };
+    let Ok(Some(series)) = record::open_file(&folder.join(LOCKED)) else { return false };
     flock(&series, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 

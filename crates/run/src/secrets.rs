@@ -1,6 +1,7 @@
-//! Keeps credentials out of the record: the value of a header that usually holds one is not written down.
+//! Keeps credentials out of the record and out of messages: the value of a header that usually holds one, and the user
+//! and the query of a URL that figures are sent to.
 //!
-//! Only headers: what is in a URL or a body is part of what was measured, and SECURITY.md says so.
+//! The URL and the body under test are part of what was measured and are kept; SECURITY.md says so.
 
 /// What is in the place of a value.
 const REDACTED: &str = "(redacted)";
@@ -24,6 +25,27 @@ pub fn setting(text: &str) -> String {
     }
 }
 
+/// A URL that figures are sent to as it may be kept: without user, password and query.
+pub fn url(text: &str) -> String {
+    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
+    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    // A slash or a question mark may be part of a password that was not escaped.
+    if rest.contains('@') {
+        return format!("{scheme}{REDACTED}");
+    }
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((_, host)) => ("(redacted)@", host),
+        None => ("", authority),
+    };
+    let (path, query) = match rest.find(['?', '#']) {
+        Some(at) => (&rest[..at], "?(redacted)"),
+        None => (rest, ""),
+    };
+    format!("{scheme}{user}{host}{path}{query}")
+}
+
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     NAMES.contains(&name.as_str()) || ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -32,7 +54,8 @@ fn is_secret(name: &str) -> bool {
 /// What of an option's value may be kept.
 type Keep = fn(&str) -> String;
 
-/// A command line as it may be kept: `-H X`, `-HX`, `-H=X`, `--header X`, `--header=X`, `--set X` and `--set=X`.
+/// A command line as it may be kept: `-H X`, `-HX`, `-H=X`, `--header X`, `--header=X`, `--set X`, `--set=X`,
+/// `--otlp X` and `--otlp=X`.
 pub fn without(command: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept_as: Option<Keep> = None;
     command
@@ -43,10 +66,16 @@ pub fn without(command: impl Iterator<Item = String>) -> Vec<String> {
             kept_as = match text.as_str() {
                 "-H" | "--header" => Some(header),
                 "--set" => Some(setting),
+                "--otlp" => Some(url),
                 _ => None,
             };
-            let flags: [(&str, Keep); 4] =
-                [("--header=", header), ("--set=", setting), ("-H=", header), ("-H", header)];
+            let flags: [(&str, Keep); 5] = [
+                ("--header=", header),
+                ("--set=", setting),
+                ("--otlp=", url),
+                ("-H=", header),
+                ("-H", header),
+            ];
             let attached = flags.iter().find_map(|(flag, keep)| {
                 text.strip_prefix(flag).map(|value| format!("{flag}{}", keep(value)))
             });
@@ -78,6 +107,27 @@ mod tests {
         for arguments in [&["--set", "vars.api_token=hunter2"][..], &["--set=password=hunter2"]] {
             let kept = without(arguments.iter().map(|text| (*text).to_owned()));
             assert!(kept.concat().ends_with("=(redacted)"), "{kept:?}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_figures_go_to_is_kept_without_its_credentials() {
+        for (text, kept) in [
+            ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
+            ("https://host/otlp/v1/metrics", "https://host/otlp/v1/metrics"),
+            ("http://user:hunter2@host:4318/v1", "http://(redacted)@host:4318/v1"),
+            ("http://hunter2@[::1]/", "http://(redacted)@[::1]/"),
+            ("https://host/v1?api_key=hunter2&b=c", "https://host/v1?(redacted)"),
+            ("https://host?api_key=hunter2", "https://host?(redacted)"),
+            ("https://host/v1#hunter2", "https://host/v1?(redacted)"),
+            ("https://u:hunter2/x@host/v1", "https://(redacted)"),
+            ("user:hunter2@host", "(redacted)@host"),
+        ] {
+            assert_eq!(url(text), kept, "{text}");
+            for command in [vec!["--otlp".to_owned(), text.to_owned()], vec![format!("--otlp={text}")]] {
+                let command = without(command.into_iter()).join("=");
+                assert_eq!(command, format!("--otlp={kept}"));
+            }
         }
     }
 

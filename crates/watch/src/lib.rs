@@ -13,7 +13,7 @@ mod session;
 mod sums;
 mod symbol;
 
-pub use assemble::comm as comm_text;
+pub use assemble::{KnownRequests, comm as comm_text};
 pub use find::{FindError, Found, Named, cgroup, comm, find};
 pub use session::{Session, WatchError};
 pub use sums::{DigestSums, OTHER_CLASSES, Sums};

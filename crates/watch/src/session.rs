@@ -5,7 +5,7 @@ use std::path::Path;
 use record::Served;
 use units::Nanos;
 
-use crate::assemble::Assembler;
+use crate::assemble::{Assembler, KnownRequests};
 use crate::find::{self, FindError, Found, Named};
 use crate::kernel::{CaptureSettings, Cost, CulpritRow, Kernel, LoadError, Losses, require_host_pids};
 
@@ -35,7 +35,7 @@ impl Session {
     pub fn start(
         named: Named,
         settings: &CaptureSettings,
-        hint: Option<dissect::Protocol>,
+        known: KnownRequests,
     ) -> Result<Session, WatchError> {
         require_host_pids()?;
         let found = find::find(&named)?;
@@ -43,7 +43,7 @@ impl Session {
         kernel.watch(&found.processes, &found.ports)?;
         // After the programs run: a socket opened in the meantime counts as old, which is harmless.
         kernel.set_old_sockets(&find::sockets_of_all(&found.processes))?;
-        Ok(Session { kernel, assembler: Assembler::new(hint), named, found })
+        Ok(Session { kernel, assembler: Assembler::new(known), named, found })
     }
 
     /// The requests completed since the last call, ordered by their ends as far as threads allow.

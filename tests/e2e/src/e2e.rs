@@ -27,6 +27,7 @@ mod scenarios;
 mod schemas;
 mod secure;
 mod specs;
+mod strangers;
 mod support;
 mod targets;
 mod usage;

@@ -6,6 +6,8 @@ use clap::{ValueEnum, ValueHint};
 
 use super::split::SplitBy;
 
+use crate::record_mode::RecordModeArg;
+
 /// Measure the CPU time of processes between two exact instants.
 ///
 /// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
@@ -50,6 +52,9 @@ pub struct Args {
     /// Write a record to this directory, with one line per interval.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
     #[arg(long)]

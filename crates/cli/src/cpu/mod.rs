@@ -38,6 +38,7 @@ use run::record_lock::RecordLock;
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been measured then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
     let claim = args.output.as_deref().map(ClaimedFolder::make).transpose()?;

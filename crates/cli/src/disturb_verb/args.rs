@@ -98,6 +98,9 @@ pub struct TimingArgs {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub record_mode: crate::record_mode::RecordModeArg,
+
     /// At the end, print the record as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -45,6 +45,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
 fn disturb(means: &Means, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let plan = plan::plan(means)?;
     let timing = means.timing().expect("what makes a plan has a schedule");
+    timing.record_mode.apply();
     if timing.dry_run {
         printed(show_whole(&plan, &mut io::stdout()))?;
         return Ok(Exit::Done);

@@ -258,6 +258,9 @@ pub struct Args {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     output: Option<String>,
 
+    #[command(flatten)]
+    pub record_mode: crate::record_mode::RecordModeArg,
+
     /// Keep individual requests, each with its timeline, in requests.parquet: all, slowest=100, or sample=1%.
     #[arg(long = "requests", value_name = "WHICH", value_parser = text("requests"), help_heading = "Output")]
     keep: Option<String>,

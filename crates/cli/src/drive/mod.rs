@@ -38,6 +38,7 @@ use crate::{signals, terminal};
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been sent then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let given = merged(args, line)?;
     let mode = mode(args, &given)?;
     mode.check(&given)?;

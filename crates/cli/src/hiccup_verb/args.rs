@@ -69,6 +69,9 @@ pub struct Args {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub record_mode: crate::record_mode::RecordModeArg,
+
     /// Print the result as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long)]
     pub json: bool,

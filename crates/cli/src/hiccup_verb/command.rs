@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use anyhow::{Context, ensure};
+use run::record_mode::with_given_umask;
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
@@ -50,7 +51,7 @@ impl Running {
     /// When the command cannot be started.
     pub fn start(command: &[OsString]) -> anyhow::Result<Running> {
         let (program, arguments) = command.split_first().context("there is no command after --")?;
-        let child = Command::new(program).args(arguments).spawn();
+        let child = with_given_umask(|| Command::new(program).args(arguments).spawn());
         let shown = program.to_string_lossy();
         let child = child.with_context(|| format!("cannot run `{shown}`; is it installed and in PATH?"))?;
         Ok(Running { child, status: None, asked: None, signaled: false })

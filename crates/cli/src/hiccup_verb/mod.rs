@@ -33,6 +33,7 @@ use run::record_lock::RecordLock;
 ///
 /// Wrong usage or a problem of this host, in one line; nothing was measured then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let cpus = args.meters()?;
     command::check(&args.command)?;
     let stop = signals::stop_flag()?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::record_mode::RecordModeArg;
 use clap::ValueHint;
 use run::values::Pid;
 use units::Nanos;
@@ -45,6 +46,9 @@ pub struct Args {
     /// Results directory; with --diff, the directory for its flame graphs [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// Print the record as JSON (formats/observation.schema.json).
     #[arg(long, conflicts_with = "diff")]

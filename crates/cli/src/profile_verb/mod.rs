@@ -29,6 +29,7 @@ use run::folder::{ClaimedFolder, new_folder};
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been profiled then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let folder = args.output.clone().unwrap_or_else(new_folder);
     if let [before, after] = args.diff.as_slice() {
         return difference::run(before, after, &folder, args.no_color);

@@ -1,16 +1,17 @@
 //! The files of a profile: collapsed stacks and flame graphs.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail};
 use export::flame::FlameGraph;
+use record::RecordError;
 use record::observation::profile::Picture;
 use record::stacks::Stacks;
 
 /// Limit of what is read; the profile of a large server has some megabytes.
-const LONGEST: u64 = 512 << 20;
+const LONGEST: u64 = 64 << 20;
 
 /// The path of a profile's collapsed stacks.
 pub fn collapsed(folder: &Path, picture: Picture) -> PathBuf {
@@ -52,12 +53,7 @@ fn write_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> anyhow::Result<()> {
-    let make = || -> std::io::Result<()> {
-        let mut out = BufWriter::new(File::create(path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    make().with_context(|| format!("cannot write {}", path.display()))
+    record::replace_file(path, write).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Reads collapsed stacks.
@@ -67,9 +63,12 @@ fn write_file(
 /// When the file cannot be read, or does not contain collapsed stacks.
 pub fn read(path: &Path) -> anyhow::Result<Stacks> {
     let shown = path.display();
-    let length = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
-    ensure!(length <= LONGEST, "{shown} is larger than {} MiB; compare shorter profiles", LONGEST >> 20);
-    let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+    let bytes = match record::read_file(path, LONGEST) {
+        Err(RecordError::TooLarge { .. }) => {
+            bail!("{shown} is larger than {} MiB; compare shorter profiles", LONGEST >> 20)
+        }
+        read => read?.with_context(|| format!("{shown} is missing"))?,
+    };
     Stacks::parse(&String::from_utf8_lossy(&bytes))
         .map_err(|(line, why)| anyhow!("line {line} of {shown} is not a collapsed stack: {why}"))
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::{ValueEnum, ValueHint};
+use dissect::RouteTemplate;
 use units::Nanos;
-use watch::Named;
 use watch::kernel::CaptureSettings;
+use watch::{KnownRequests, Named};
 
 use super::class::ClassArg;
 use super::keep::KeepRequests;
@@ -53,6 +54,9 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub record_mode: crate::record_mode::RecordModeArg,
+
     /// Keep individual requests in served.parquet: all, slowest=100, or sample=1%.
     #[arg(long, value_name = "WHICH", default_value = "slowest=100")]
     pub requests: KeepRequests,
@@ -65,6 +69,11 @@ pub struct Args {
     /// Protocol of the server, if it cannot be detected from the traffic.
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<ProtocolArg>,
+
+    /// Report HTTP requests under this route, for parts of a path that vary but look like words: 'GET /reset/{token}'.
+    /// Repeat it for more; the first that matches counts.
+    #[arg(long, value_name = "ROUTE")]
+    route: Vec<RouteTemplate>,
 
     /// Maximum number of bytes to inspect per read or write.
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(64..=16384))]
@@ -113,7 +122,7 @@ pub struct WatchPlan {
     /// The value of `--class` as given.
     pub selection: String,
     pub settings: CaptureSettings,
-    pub hint: Option<dissect::Protocol>,
+    pub known: KnownRequests,
 }
 
 impl Args {
@@ -145,7 +154,9 @@ impl Args {
         };
         let class = self.class.as_ref().map(|class| class.probe(&named)).transpose()?;
         let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
-        Ok(WatchPlan { named, selection, settings, hint: self.protocol.map(ProtocolArg::hint) })
+        let known =
+            KnownRequests { protocol: self.protocol.map(ProtocolArg::hint), routes: self.route.clone() };
+        Ok(WatchPlan { named, selection, settings, known })
     }
 }
 

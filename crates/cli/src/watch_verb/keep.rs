@@ -10,11 +10,10 @@ use anyhow::Context;
 use export::served::{Record, Writer};
 use record::Served;
 use record::document::Kept;
+use record::observation::watch::SERVED;
 use units::Nanos;
 
 pub use run::requests_file::KeepRequests;
-
-const FILE: &str = "served.parquet";
 
 /// Its name while it is written: without its footer it is unreadable.
 const UNFINISHED: &str = "served.parquet.unfinished";
@@ -76,7 +75,7 @@ impl ServedFile {
     ///
     /// As [`ServedFile::take`]; nothing is left of the file then.
     pub fn finish(mut self) -> anyhow::Result<Kept> {
-        let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(FILE));
+        let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(SERVED));
         let written = self.writer.write(std::mem::take(&mut self.slowest).into_values().rev());
         let written = written.and_then(|()| self.writer.finish()).map_err(anyhow::Error::from);
         let named = written.and_then(|rows| {

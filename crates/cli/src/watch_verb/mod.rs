@@ -28,6 +28,7 @@ use run::folder::{ClaimedFolder, new_folder};
 ///
 /// Wrong usage or a problem of this host, in one line; nothing is attached then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    args.record_mode.apply();
     let plan = args.plan()?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);

@@ -63,7 +63,7 @@ impl<'a> Observing<'a> {
         folder: &Path,
     ) -> anyhow::Result<Observing<'a>> {
         let own_cpu = host::process_cpu();
-        let mut session = Session::start(plan.named.clone(), &plan.settings, plan.hint)?;
+        let mut session = Session::start(plan.named.clone(), &plan.settings, plan.known.clone())?;
         let mut missing = Vec::new();
         if args.self_cost
             && let Err(error) = session.measure_cost()

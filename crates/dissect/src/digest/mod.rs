@@ -5,11 +5,13 @@
 
 mod path;
 mod sql;
+mod template;
 
 use std::collections::HashMap;
 
 use crate::event::Protocol;
 pub use sql::Dialect;
+pub use template::RouteTemplate;
 
 /// The number of a digest in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -42,6 +44,8 @@ impl Default for DigestLimits {
 #[derive(Debug)]
 pub struct Digests {
     limits: DigestLimits,
+    /// Routes of HTTP that go before the rules.
+    routes: Vec<RouteTemplate>,
     /// By protocol (one byte) and text.
     ids: HashMap<Box<[u8]>, DigestId>,
     rows: Vec<(Protocol, Box<str>)>,
@@ -54,11 +58,18 @@ impl Digests {
     pub fn new(limits: DigestLimits) -> Digests {
         Digests {
             limits,
+            routes: Vec::new(),
             ids: HashMap::new(),
             rows: vec![(Protocol::Unknown, "other".into())],
             folded: 0,
             scratch: Vec::with_capacity(limits.text_bytes + 64),
         }
+    }
+
+    /// Names the requests of these routes as they are written; the first that matches counts.
+    pub fn with_routes(mut self, routes: Vec<RouteTemplate>) -> Digests {
+        self.routes = routes;
+        self
     }
 
     /// The number of digests, [`DigestId::OTHER`] included.
@@ -108,9 +119,14 @@ impl Digests {
     /// The digest of an HTTP request: method and route. `target` may be cut.
     pub fn route(&mut self, method: &[u8], target: &[u8]) -> DigestId {
         self.start(Protocol::Http1);
-        self.scratch.extend_from_slice(method);
-        self.scratch.push(b' ');
-        path::route(target, self.limits.text_bytes, &mut self.scratch);
+        let path = path::path_of(target);
+        if let Some(named) = self.routes.iter().find(|route| route.matches(method, path)) {
+            self.scratch.extend_from_slice(named.text().as_bytes());
+        } else {
+            self.scratch.extend_from_slice(method);
+            self.scratch.push(b' ');
+            path::route(path, self.limits.text_bytes, &mut self.scratch);
+        }
         self.find(Protocol::Http1)
     }
 
@@ -176,6 +192,20 @@ mod tests {
         assert_eq!(digests.text(DigestId(2)), "b");
         assert_eq!(digests.text(DigestId::OTHER), "other");
         assert_eq!(digests.text(DigestId(99)), "other");
+    }
+
+    #[test]
+    fn a_route_that_the_user_names_goes_before_the_rules() {
+        let routes = ["GET /{shop}/items", "GET /literal/qzxkwvbnmtrp"].map(|text| text.parse().unwrap());
+        let mut digests = Digests::default().with_routes(routes.to_vec());
+        let mut text = |target: &str| {
+            let id = digests.route(b"GET", target.as_bytes());
+            digests.text(id).to_owned()
+        };
+        assert_eq!(text("/anna/items?page=2"), "GET /{shop}/items");
+        assert_eq!(text("http://host/anna/items"), "GET /{shop}/items");
+        assert_eq!(text("/literal/qzxkwvbnmtrp"), "GET /literal/qzxkwvbnmtrp");
+        assert_eq!(text("/other/qzxkwvbnmtrp"), "GET /other/{}");
     }
 
     #[test]

@@ -248,13 +248,13 @@ impl World {
         };
         let mut rows = Vec::new();
         let file = File::open(client.join("requests.parquet")).unwrap();
-        let kept = requests::read(file, |row| rows.push(row)).unwrap();
+        let kept = requests::read(file, u64::MAX, |row| rows.push(row)).unwrap();
         let recording = record::read(&client).unwrap();
         let observed = read_observation(&watch).unwrap();
         let mut at_server = Vec::new();
         let zero = Nanos(observed.document.time.started_monotonic_ns);
         let file = File::open(watch.join("served.parquet")).unwrap();
-        served::read(file, zero, |request| at_server.push(request)).unwrap();
+        served::read(file, u64::MAX, zero, |request| at_server.push(request)).unwrap();
         let server =
             Server { observed, served: at_server, clocks: self.clocks.clone(), name: "watch".to_owned() };
         Read {

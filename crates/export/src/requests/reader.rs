@@ -1,5 +1,6 @@
 //! Reads `requests.parquet` back, row by row. The file may come from a stranger: inconsistent rows are an error.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -9,6 +10,9 @@ use record::{Blame, Carried, Failure, Outcome, Phase, escape_text};
 use units::{Code, Nanos};
 
 use crate::columns::{Group, RowsError, RowsFile, damaged, text, unsigned};
+
+/// More than a list of targets or a scenario can name in a readable report.
+const MOST_TARGETS: usize = 100_000;
 
 /// One request of the file. Its times count from the start of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,17 +65,18 @@ pub struct Rows {
 ///
 /// # Errors
 ///
-/// [`RowsError`] when it is not such a file, or its rows are inconsistent.
+/// [`RowsError`] when it is not such a file, has over `most` rows, or its rows are inconsistent.
 ///
 /// # Cost
 ///
 /// One pass; the memory of one row group, about 20 MB.
-pub fn read(file: File, mut take: impl FnMut(Row)) -> Result<Rows, RowsError> {
-    let file = RowsFile::open(file)?;
+pub fn read(file: File, most: u64, mut take: impl FnMut(Row)) -> Result<Rows, RowsError> {
+    let file = RowsFile::open(file, most)?;
+    let mut targets = HashSet::new();
     let kept = file.fact("kept").unwrap_or_default();
     let mut rows = Rows { kept: escape_text(&kept.chars().take(100).collect::<String>()), rows: 0 };
     file.each_group(|group| {
-        let columns = Columns::of(group)?;
+        let columns = Columns::of(group, &mut targets)?;
         for at in 0..group.rows {
             take(columns.row(at)?);
         }
@@ -100,20 +105,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(group: &Group<'_>) -> Result<Columns, RowsError> {
+    fn of(group: &Group<'_>, known: &mut HashSet<Rc<str>>) -> Result<Columns, RowsError> {
         let mut phases = [const { Vec::new() }; Phase::COUNT];
         for (phase, column) in Phase::ALL.into_iter().zip(&mut phases) {
             *column = group.optional::<Int64Type>(&format!("{}_ns", phase.name()))?;
         }
-        let mut last: Rc<str> = "".into();
         let targets = group.required::<ByteArrayType>("target")?;
-        let targets = targets.iter().map(|target| {
-            let target = escape_text(text(target, "target")?);
-            if *last != *target {
-                last = target.into();
-            }
-            Ok(Rc::clone(&last))
-        });
+        let targets = targets.iter().map(|target| shared(escape_text(text(target, "target")?), known));
         Ok(Columns {
             target: targets.collect::<Result<_, RowsError>>()?,
             n: group.required::<Int64Type>("n")?,
@@ -194,6 +192,19 @@ impl Columns {
     }
 }
 
+/// One text for all rows of a target.
+fn shared(target: String, known: &mut HashSet<Rc<str>>) -> Result<Rc<str>, RowsError> {
+    if let Some(target) = known.get(target.as_str()) {
+        return Ok(Rc::clone(target));
+    }
+    if known.len() == MOST_TARGETS {
+        return Err(damaged(format!("it has over {MOST_TARGETS} targets")));
+    }
+    let target: Rc<str> = target.into();
+    known.insert(Rc::clone(&target));
+    Ok(target)
+}
+
 fn known<T>(bytes: &ByteArray, name: &str, of: impl Fn(&str) -> Option<T>) -> Result<T, RowsError> {
     let text = text(bytes, name)?;
     of(text).ok_or_else(|| damaged(format!("`{}` is not known as {name}", escape_text(text))))
@@ -224,7 +235,7 @@ mod tests {
         let requests: Vec<_> =
             (0..100_000).map(|n| if n % 3 == 0 { given_up(n) } else { answered(n) }).collect();
         let mut rows = Vec::new();
-        let facts = read(rewound(file(&requests)), |row| rows.push(row)).unwrap();
+        let facts = read(rewound(file(&requests)), u64::MAX, |row| rows.push(row)).unwrap();
         assert_eq!((facts.kept.as_str(), facts.rows), ("all", 100_000));
         for (row, request) in rows.iter().zip(&requests) {
             assert_eq!((row.n, row.carried, row.failure), (request.n, request.carried, request.failure));
@@ -250,7 +261,7 @@ mod tests {
             }
             let mut damaged = tempfile::tempfile().unwrap();
             damaged.write_all(&bytes).unwrap();
-            let _ = read(rewound(damaged), |row| {
+            let _ = read(rewound(damaged), u64::MAX, |row| {
                 assert_eq!(row.phases.iter().flatten().map(|length| length.0).sum::<u64>(), row.response.0);
             });
         }

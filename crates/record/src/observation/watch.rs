@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::commit::{EVENTS, RUN, SERIES};
 use crate::document::{Distribution, Kept};
+use crate::observation::is_log_name;
 use crate::served::{Part, Protocol};
 
 mod losses;
@@ -28,6 +30,14 @@ pub const SOCKET_QUEUE: &str = "socket_queue";
 pub const PREEMPTED: &str = "preempted";
 
 pub const UNDISTURBED: &str = "undisturbed";
+
+/// The requests one by one, if they were kept.
+pub const SERVED: &str = "served.parquet";
+
+/// Whether a record of `watch` may have a file of this name. All others in an archive of one are left there.
+pub fn is_file_name(name: &str) -> bool {
+    matches!(name, RUN | SERIES | EVENTS | SERVED) || name.strip_suffix(".hlog").is_some_and(is_log_name)
+}
 
 /// The log of a part, without its `.hlog`.
 pub fn part_log(part: Part) -> String {

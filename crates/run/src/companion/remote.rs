@@ -1,12 +1,13 @@
 //! An observer on another host: how it is started over ssh and controlled, and how its record comes here.
 //!
 //! One connection does it all. The far side first says where it keeps its record; then it answers each line with its
-//! clock ([`super::wire`]); when its input ends it closes the record and sends it as an archive.
+//! clock ([`super::wire`]); when its input ends it closes the record and sends it as an archive ([`super::archive`]).
+//! What it sends is bounded in size and in time, whoever it is.
 
 use std::fs;
-use std::io::{self, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use anyhow::{Context, ensure};
 use record::{ClockReading, TwoClocks};
 use units::Nanos;
 
-use super::wire;
+use super::patience::Patient;
+use super::{archive, wire};
 
 /// Exchanges of stamps before the run and after it. The quickest of them counts.
 const FIRST: usize = 16;
@@ -23,6 +25,13 @@ const FIRST: usize = 16;
 /// And each second in between, when they cost the client.
 const BETWEEN: usize = 3;
 const EVERY: Duration = Duration::from_secs(1);
+
+/// Longer than an observer takes to close a large record.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// What must come within that time: a line, and a part of the archive over a slow connection.
+const LINE_BYTES: usize = wire::LONGEST_LINE as usize;
+const ARCHIVE_BYTES: usize = 1 << 20;
 
 /// The observer of `pid` on `host`. What ssh asks a person would never be answered, so it asks nothing; a connection
 /// that is dead is given up after 15 s.
@@ -68,46 +77,43 @@ pub struct RemoteLink {
     thread: thread::JoinHandle<anyhow::Result<()>>,
 }
 
-/// What the thread of a link has.
-struct Leading {
-    /// The end of it ends the observer.
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    /// `HOST:DIR`, where the record lies as long as it is not here.
-    there: String,
-    readings: Vec<ClockReading>,
-}
-
 impl RemoteLink {
     /// Compares the clocks, and goes on to do so until [`RemoteLink::finish`].
     ///
     /// # Errors
     ///
-    /// When the far side does not answer.
+    /// When the far side does not respond.
     pub fn start(
         host: &str,
         input: ChildStdin,
         output: ChildStdout,
         into: PathBuf,
     ) -> anyhow::Result<RemoteLink> {
-        let mut output = BufReader::new(output);
+        let mut output = BufReader::new(Patient::new(output, PATIENCE, LINE_BYTES));
         let folder = wire::line(&mut output)?.with_context(|| format!("{host} does not respond"))?;
-        let there = format!("{host}:{folder}/server");
-        let mut leading = Leading { input: Some(input), output, there, readings: Vec::new() };
-        ensure!(leading.compare(FIRST)?, "{host} closed its record before the run");
+        let place = format!("{host}:{}/server", record::escape_text(&folder));
+        let mut comparison = Comparison::new(input, output, place.clone());
+        ensure!(comparison.compare(FIRST)?, "{host} closed its record before the run");
         let (over, is_over) = sync_channel(1);
-        let lead = move || {
+        let control = move || {
             let mut is_open = true;
             while is_open && is_over.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                is_open = leading.compare(BETWEEN)?;
+                is_open = comparison.compare(BETWEEN)?;
             }
             if is_open {
-                is_open = leading.compare(FIRST)?;
+                is_open = comparison.compare(FIRST)?;
             }
-            leading.close(is_open)?;
-            leading.fetch(&into)
+            let (readings, mut output) = comparison.close(is_open)?;
+            output.get_mut().expect_portions(ARCHIVE_BYTES);
+            if let Err(error) = archive::unpack(output, &into) {
+                // What came of it looks like a record and is none.
+                let _ = fs::remove_dir_all(&into);
+                return Err(error
+                    .context(format!("the observer's record could not be fetched; look for it at {place}")));
+            }
+            Ok(TwoClocks::new(host::Facts::read().boot_id, readings).write(&into)?)
         };
-        let thread = thread::Builder::new().name("far".to_owned()).spawn(lead)?;
+        let thread = thread::Builder::new().name("far".to_owned()).spawn(control)?;
         Ok(RemoteLink { over, thread })
     }
 
@@ -118,76 +124,70 @@ impl RemoteLink {
     /// When the connection was lost, or the record cannot be kept.
     pub fn finish(self) -> anyhow::Result<()> {
         let _ = self.over.try_send(());
-        self.thread.join().map_err(|_| anyhow::anyhow!("the thread that leads the observer panicked"))?
+        self.thread.join().map_err(|_| anyhow::anyhow!("the thread that controls the observer panicked"))?
     }
 }
 
-impl Leading {
+/// Exchanges of timestamps with an observer on another host, until its record is closed.
+pub struct Comparison<I, O> {
+    /// The end of it ends the observer.
+    input: I,
+    output: O,
+    /// `HOST:DIR`, where the record is until it is fetched.
+    place: String,
+    readings: Vec<ClockReading>,
+}
+
+impl<I: Write, O: BufRead> Comparison<I, O> {
+    /// Of an observer that has sent its folder, `place`.
+    pub fn new(input: I, output: O, place: String) -> Comparison<I, O> {
+        Comparison { input, output, place, readings: Vec::new() }
+    }
+
     /// Notes the quickest of `times` exchanges. False when the far side has closed its record.
-    fn compare(&mut self, times: usize) -> anyhow::Result<bool> {
+    ///
+    /// # Errors
+    ///
+    /// When the connection is lost, or the far side responds with something else than a time.
+    pub fn compare(&mut self, times: usize) -> anyhow::Result<bool> {
         let mut best: Option<ClockReading> = None;
         for _ in 0..times {
             let begun = clock::now();
-            let asked = self.input.as_mut().is_some_and(|input| input.write_all(b"?\n").is_ok());
-            let reported = wire::line(&mut self.output)?;
+            let asked = self.input.write_all(b"?\n").is_ok();
+            let line = line(&mut self.output, &self.place)?;
             let ended = clock::now();
-            let reported = reported.with_context(|| {
-                format!("the connection was lost; the record is on the other host, at {}", self.there)
-            })?;
-            if reported == wire::CLOSED {
+            if line == wire::CLOSED {
                 return Ok(false);
             }
-            let reported = reported.parse().ok().filter(|_| asked).map(Nanos);
-            let reported =
-                reported.with_context(|| format!("{} did not send its clock reading", self.there))?;
-            let reading = ClockReading::of(begun, reported, ended);
+            let time = line.parse().ok().filter(|_| asked).map(Nanos);
+            let time = time.with_context(|| format!("{} did not send its clock reading", self.place))?;
+            let reading = ClockReading::of(begun, time, ended);
             best = [best, reading].into_iter().flatten().min_by_key(ClockReading::error);
         }
         let is_later = |best: &ClockReading| self.readings.last().is_none_or(|last| last.at_ns < best.at_ns);
-        self.readings.extend(best.filter(is_later));
+        if self.readings.len() < TwoClocks::MOST {
+            self.readings.extend(best.filter(is_later));
+        }
         Ok(true)
     }
 
-    fn close(&mut self, is_open: bool) -> anyhow::Result<()> {
-        drop(self.input.take());
-        let mut is_open = is_open;
-        while is_open {
-            let reported = wire::line(&mut self.output)?;
-            let reported = reported.with_context(|| {
-                format!("the connection was lost; the record is on the other host, at {}", self.there)
-            })?;
-            is_open = reported != wire::CLOSED;
-        }
-        Ok(())
+    /// Ends the observer. Returns the readings, and the output, of which the rest is the record.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is lost, or the record is not closed.
+    pub fn close(mut self, is_open: bool) -> anyhow::Result<(Vec<ClockReading>, O)> {
+        drop(self.input);
+        // Every line was a response to one of ours, so the next one says that the record is closed.
+        let is_closed = !is_open || line(&mut self.output, &self.place)? == wire::CLOSED;
+        ensure!(is_closed, "{} does not close its record", self.place);
+        Ok((self.readings, self.output))
     }
+}
 
-    /// What is left of the output is the record.
-    fn fetch(&mut self, into: &Path) -> anyhow::Result<()> {
-        fs::create_dir_all(into).with_context(|| format!("cannot create {}", into.display()))?;
-        let mut tar = Command::new("tar")
-            .args(["--no-same-owner", "-xf", "-", "-C"])
-            .arg(into)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("cannot start tar")?;
-        if let Some(mut pipe) = tar.stdin.take() {
-            // It may end at the archive's end, before the padding: what it says of itself counts.
-            let _ = io::copy(&mut self.output, &mut pipe);
-        }
-        // Read to its end even where nobody takes it: the far side waits for that.
-        let drained = io::copy(&mut self.output, &mut io::sink());
-        let unpacked = tar.wait().context("cannot wait for tar")?.success();
-        let is_here = unpacked && drained.is_ok();
-        ensure!(
-            is_here,
-            "the observer's record was not transferred completely; it is on the other host, at {}",
-            self.there
-        );
-        let clocks = TwoClocks::new(host::Facts::read().boot_id, std::mem::take(&mut self.readings));
-        Ok(clocks.write(into)?)
-    }
+fn line(output: &mut impl BufRead, place: &str) -> anyhow::Result<String> {
+    let line = wire::line(output).with_context(|| format!("{place} does not respond"))?;
+    line.with_context(|| format!("the connection was lost; the record is on the other host, at {place}"))
 }
 
 #[cfg(test)]

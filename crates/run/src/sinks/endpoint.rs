@@ -2,7 +2,7 @@
 //! with small requests, and one answer a connection.
 
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use anyhow::Context;
 use export::prometheus::{self, Form};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -60,12 +61,13 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
             if Arc::strong_count(&peers) > MOST_PEERS {
                 continue;
             }
+            let is_local = stream.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
             let (peer, state) = (Arc::clone(&peers), Arc::clone(state));
             tokio::spawn(async move {
                 let has_all = AtomicBool::new(false);
                 let respond = service_fn(|request| {
                     let ended = state.ends_within(Duration::ZERO);
-                    let respond = respond(&request, &state);
+                    let respond = respond(&request, is_local, &state);
                     let is_whole = request.method() == Method::GET && respond.status() == StatusCode::OK;
                     has_all.store(ended && is_whole, Ordering::Relaxed);
                     async move { Ok::<_, Infallible>(respond) }
@@ -89,7 +91,11 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
     })
 }
 
-fn respond(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
+fn respond(request: &Request<Incoming>, is_local: bool, state: &State) -> Response<Full<Bytes>> {
+    // A page of a browser on this host can reach loopback under a name of its own.
+    if is_local && !request.headers().get_all(HOST).iter().all(names_this_host) {
+        return plain(StatusCode::FORBIDDEN, "this is served under a name of this host only\n");
+    }
     if request.uri().path() != "/metrics" {
         return plain(StatusCode::NOT_FOUND, "the metrics are at /metrics\n");
     }
@@ -104,6 +110,21 @@ fn respond(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> 
         Some(text) => typed(StatusCode::OK, form.content_type(), text),
         None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not started\n"),
     }
+}
+
+/// Over loopback: an address of it, `localhost`, or the name of this host, which distributions map to loopback.
+fn names_this_host(host: &HeaderValue) -> bool {
+    let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
+    let name = authority.host();
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    address.map_or_else(
+        |_| {
+            let own = rustix::system::uname();
+            let own = own.nodename().to_string_lossy();
+            name.eq_ignore_ascii_case("localhost") || name.eq_ignore_ascii_case(&own)
+        },
+        |address| address.to_canonical().is_loopback(),
+    )
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {

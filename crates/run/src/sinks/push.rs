@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 
 use super::state::State;
+use crate::secrets;
 
 /// A collector that takes longer gets the next push.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,15 +17,16 @@ const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// When it is no URL of HTTP.
 pub(super) fn url(text: &str) -> anyhow::Result<String> {
+    let shown = secrets::url(text);
     let Some((scheme, rest)) = text.split_once("://") else {
-        bail!("--otlp `{text}` is not a URL; write for example http://127.0.0.1:4318");
+        bail!("--otlp `{shown}` is not a URL; write for example http://127.0.0.1:4318");
     };
     ensure!(
         matches!(scheme, "http" | "https"),
         "--otlp uses HTTP, not `{scheme}`; write for example http://127.0.0.1:4318"
     );
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-    ensure!(!authority.is_empty(), "--otlp `{text}` has no host; write for example http://127.0.0.1:4318");
+    ensure!(!authority.is_empty(), "--otlp `{shown}` has no host; write for example http://127.0.0.1:4318");
     let url = if rest.trim_end_matches('/') == authority {
         format!("{scheme}://{authority}/v1/metrics")
     } else {
@@ -32,7 +34,7 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     };
     ensure!(
         ureq::http::Uri::try_from(url.as_str()).is_ok(),
-        "--otlp `{text}` is not a URL; write for example http://127.0.0.1:4318"
+        "--otlp `{shown}` is not a URL; write for example http://127.0.0.1:4318"
     );
     Ok(url)
 }
@@ -70,9 +72,12 @@ impl Pushes {
         let Some(body) = state.snapshot(export::otlp::request) else { return };
         self.made += 1;
         let error = match agent.post(url).send_json(&body) {
-            Ok(respond) if respond.status().is_success() => return,
-            Ok(respond) => format!("{url} responded {}", respond.status()),
-            Err(error) => format!("{url}: {error}"),
+            Ok(answer) if answer.status().is_success() => return,
+            Ok(answer) => format!("{} responded {}", secrets::url(url), answer.status()),
+            Err(error) => {
+                let shown = secrets::url(url);
+                format!("{shown}: {}", error.to_string().replace(url, &shown))
+            }
         };
         self.failed += 1;
         self.first_error.get_or_insert(error);
@@ -91,6 +96,13 @@ mod tests {
             ("https://host/otlp/v1/metrics", "https://host/otlp/v1/metrics"),
         ] {
             assert_eq!(url(text).unwrap(), expected);
+        }
+        // If this fails, a typing error shows a password to everybody who looks over the shoulder.
+        for text in
+            ["ftp://u:hunter2@host", "u:hunter2@host", "http://u:hunter2@h o/", "http:///?key=hunter2"]
+        {
+            let error = url(text).unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
         }
         for text in ["127.0.0.1:4318", "grpc://host", "http://", "http:///v1", "http://a b/"] {
             assert!(url(text).is_err(), "{text}");

@@ -57,7 +57,7 @@ fn the_endpoint_shows_the_run_as_it_stands() {
     let address = free();
     let plan = SinkPlan { prometheus: Some(address), ..SinkPlan::default() };
     let mut sinks = Sinks::open(&plan).unwrap();
-    let get = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    let get = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert!(ask(address, get).starts_with("HTTP/1.1 503 "));
     begin(&sinks);
     feed(&mut sinks, 3);
@@ -65,15 +65,47 @@ fn the_endpoint_shows_the_run_as_it_stands() {
     assert!(respond.starts_with("HTTP/1.1 200 OK\r\n"), "{respond}");
     assert!(respond.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{respond}");
     assert!(respond.contains("\nparallax_response_seconds_count 3\n"), "{respond}");
-    let open =
-        ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n\r\n");
+    let open = ask(
+        address,
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text\r\n\r\n",
+    );
     assert!(open.ends_with("# EOF\n"), "{open}");
-    assert!(ask(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404 "));
-    assert!(ask(address, "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 405 "));
-    let long = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(REFUSED_BYTES));
+    assert!(ask(address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask(address, "POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    let long =
+        format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "a".repeat(REFUSED_BYTES));
     assert!(!ask(address, &long).starts_with("HTTP/1.1 200 "));
     assert_eq!(sinks.finish(&|| false, &|_| {}), [""; 0]);
     assert!(TcpStream::connect(address).is_err(), "it serves on after the run");
+}
+
+/// If this fails, any page in a browser on this host reads what is tested: its name can be made to mean loopback.
+#[test]
+fn the_endpoint_is_reached_under_a_name_of_this_host_only() {
+    let address = free();
+    let plan = SinkPlan { prometheus: Some(address), ..SinkPlan::default() };
+    let mut sinks = Sinks::open(&plan).unwrap();
+    begin(&sinks);
+    let get = |hosts: &[&str]| {
+        let hosts: String = hosts.iter().map(|host| format!("Host: {host}\r\n")).collect();
+        ask(address, &format!("GET /metrics HTTP/1.1\r\n{hosts}\r\n"))
+    };
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    for host in ["localhost", "LocalHost:9464", "127.0.0.1:9464", "127.0.1.1", "[::1]:9464", own.as_str()] {
+        assert!(get(&[host]).starts_with("HTTP/1.1 200 "), "{host}");
+    }
+    for hosts in [
+        &["evil.example"][..],
+        &["localhost.evil.example:9464"],
+        &["10.0.0.1"],
+        &["localhost", "evil.example"],
+        &["localhost@evil.example"],
+        &[""],
+    ] {
+        let answer = get(hosts);
+        assert!(!answer.starts_with("HTTP/1.1 200 "), "{hosts:?}");
+    }
+    assert_eq!(sinks.finish(&|| false, &|_| {}), [""; 0]);
 }
 
 /// If this fails, a scraper that comes every 15 s never sees how a run ended.
@@ -88,8 +120,8 @@ fn the_endpoint_waits_for_one_last_scrape() {
     let state = Arc::clone(&sinks.state);
     let scraper = thread::spawn(move || {
         assert!(state.ends_within(Duration::from_secs(600)));
-        assert!(ask(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404 "));
-        ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert!(ask(address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        ask(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
     });
     assert_eq!(sinks.finish(&|| false, &|_| {}), [""; 0]);
     let respond = scraper.join().unwrap();

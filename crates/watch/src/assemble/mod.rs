@@ -12,7 +12,7 @@ mod thread;
 
 use std::collections::HashMap;
 
-use dissect::{DigestLimits, Digests, Direction, Dissector, Event as Found, Piece, Start};
+use dissect::{Digests, Direction, Dissector, Event as Found, Piece, Start};
 use record::{Protocol, Served};
 use rustc_hash::FxBuildHasher;
 use units::Nanos;
@@ -40,19 +40,28 @@ pub struct Assembler {
     hint: Option<dissect::Protocol>,
 }
 
+/// What the user knows of the server's requests.
+#[derive(Debug, Clone, Default)]
+pub struct KnownRequests {
+    /// The server's protocol, where its bytes leave that open.
+    pub protocol: Option<dissect::Protocol>,
+    /// Routes of HTTP by their templates.
+    pub routes: Vec<dissect::RouteTemplate>,
+}
+
 impl Assembler {
-    /// `hint`: the server's protocol, where the user gave it.
-    pub fn new(hint: Option<dissect::Protocol>) -> Assembler {
+    /// An assembler that has seen nothing.
+    pub fn new(known: KnownRequests) -> Assembler {
         Assembler {
             threads: Threads::default(),
             connections: HashMap::default(),
             opened: 0,
-            digests: Digests::new(DigestLimits::default()),
+            digests: Digests::default().with_routes(known.routes),
             found: Vec::new(),
             responses: Vec::new(),
             counts: dissect::Counts::default(),
             given_up: 0,
-            hint,
+            hint: known.protocol,
         }
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use record::{Part, Served};
 use units::Nanos;
 
-use super::Assembler;
+use super::{Assembler, KnownRequests};
 use crate::kernel::{Account, Arrival, Arrived, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
 
 /// A server of several threads in simulated time: every nanosecond of a thread is in its account.
@@ -27,7 +27,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 impl Server {
     fn new(threads: usize) -> Server {
         Server {
-            assembler: Assembler::new(None),
+            assembler: Assembler::new(KnownRequests::default()),
             accounts: vec![[0; PARTS]; threads],
             reported: vec![1_000; threads],
             woken: vec![None; threads],

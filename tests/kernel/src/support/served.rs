@@ -13,6 +13,6 @@ pub fn read(folder: &Path, zero: Nanos) -> Vec<Served> {
     let path = folder.join("served.parquet");
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut served = Vec::new();
-    export::served::read(file, zero, |one| served.push(one)).unwrap();
+    export::served::read(file, u64::MAX, zero, |one| served.push(one)).unwrap();
     served
 }

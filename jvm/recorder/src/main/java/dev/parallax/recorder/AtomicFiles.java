@@ -6,8 +6,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -44,8 +42,7 @@ final class AtomicFiles implements Closeable {
         }
 
         void open(OpenOption how) throws IOException {
-            SeekableByteChannel opened =
-                    Files.newByteChannel(path, how, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+            SeekableByteChannel opened = RecordAccess.open(path, how);
             if (opened.size() > 0) {
                 opened.close();
                 throw new FileAlreadyExistsException(path.toString());

@@ -2,11 +2,14 @@ package dev.parallax.recorder;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,11 +55,11 @@ public final class RecordFolder implements Closeable {
     private long lostEvents;
 
     /**
-     * Creates the folder and its parents.
+     * Creates the folder and its parents. Those of root, and their files, can be read by root alone.
      *
      * @param path of a folder that holds no record yet
      * @param facts what the record states about the JVM
-     * @throws IOException if there is a record already, or the folder cannot be written
+     * @throws IOException if there is a record already, the folder belongs to another user, or it cannot be written
      */
     public RecordFolder(Path path, JvmFacts facts) throws IOException {
         this(path, facts, SERIES_BYTES_MAX, EVENTS_BYTES_MAX);
@@ -67,7 +70,7 @@ public final class RecordFolder implements Closeable {
         this.facts = facts;
         this.seriesBytesMax = seriesBytesMax;
         this.eventsBytesMax = eventsBytesMax;
-        Files.createDirectories(path);
+        RecordAccess.createFolder(path);
         if (Files.exists(path.resolve(RUN))) {
             throw new FileAlreadyExistsException(path + " already contains a record; use another directory");
         }
@@ -290,7 +293,14 @@ public final class RecordFolder implements Closeable {
         if (lostEvents > 0) {
             document.put("missing", List.of(new TreeMap<>(Map.of("what", "events: " + lostEvents, "why", TOO_LONG))));
         }
-        Files.writeString(unfinished, Json.of(document) + "\n");
+        // Left by a process that was killed, or put there by somebody else: removed, never written through.
+        Files.deleteIfExists(unfinished);
+        try (SeekableByteChannel file = RecordAccess.open(unfinished, StandardOpenOption.CREATE_NEW)) {
+            ByteBuffer bytes = StandardCharsets.UTF_8.encode(Json.of(document) + "\n");
+            while (bytes.hasRemaining()) {
+                file.write(bytes);
+            }
+        }
         Files.move(unfinished, path.resolve(RUN), StandardCopyOption.ATOMIC_MOVE);
     }
 }

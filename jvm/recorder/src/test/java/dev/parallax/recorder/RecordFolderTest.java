@@ -7,9 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -71,6 +73,53 @@ class RecordFolderTest {
             }
             check(log.getValue().get("merged"), merge(lines, 3), log.getKey());
         }
+    }
+
+    /** If this fails, a stranger on the host makes an application overwrite a file of its choice. */
+    @Test
+    void nothingIsWrittenThroughALink() throws IOException {
+        Path victim = Files.writeString(folder.resolve("victim"), "mine");
+        Path record = Files.createDirectory(folder.resolve("record"));
+        for (String name : List.of("run.json.unfinished", "response.hlog")) {
+            Files.createSymbolicLink(record.resolve(name), victim);
+        }
+        assertThrows(IOException.class, () -> record(record));
+        assertEquals("mine", Files.readString(victim));
+        Path claimed = Files.createDirectory(folder.resolve("claimed"));
+        Files.createSymbolicLink(claimed.resolve("series.ndjson"), folder.resolve("elsewhere"));
+        assertThrows(FileAlreadyExistsException.class, () -> record(claimed));
+        assertTrue(Files.notExists(folder.resolve("elsewhere")));
+    }
+
+    /** If this fails, everybody on the host reads what an application of root recorded, or replaces it. */
+    @Test
+    void aRecordOfRootIsRootsAlone() throws IOException {
+        Path record = folder.resolve("new/record");
+        record(record);
+        if (!isRoot()) {
+            // Only root's are restricted, and only root can give a folder to another user.
+            assertThrows(AccessDeniedException.class, () -> new RecordFolder(Path.of("/"), facts()));
+            return;
+        }
+        assertEquals("rwx------", permissions(record));
+        for (String name : names(record)) {
+            assertEquals("rw-------", permissions(record.resolve(name)), name);
+        }
+        Path foreign = Files.createDirectory(folder.resolve("foreign"));
+        Files.setAttribute(foreign, "unix:uid", 65534);
+        Path link = Files.createSymbolicLink(folder.resolve("link"), foreign);
+        for (Path path : List.of(foreign, link)) {
+            assertThrows(AccessDeniedException.class, () -> record(path));
+        }
+        assertEquals(List.of(), names(foreign));
+    }
+
+    private static boolean isRoot() throws IOException {
+        return Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
+    }
+
+    private static String permissions(Path path) throws IOException {
+        return PosixFilePermissions.toString(Files.getPosixFilePermissions(path));
     }
 
     /** A count is where HdrHistogram itself would have put it, line by line. */
@@ -170,6 +219,10 @@ class RecordFolderTest {
                 Files.delete(path.resolve(name));
             }
         }
+        record(path);
+    }
+
+    private static void record(Path path) throws IOException {
         try (RecordFolder record = new RecordFolder(path, facts())) {
             Timing timing = new Timing();
             Map<String, Durations> before = Map.of("response", Durations.NONE, "wait", Durations.NONE);

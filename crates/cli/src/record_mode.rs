@@ -1,0 +1,19 @@
+//! `--record-mode`, of the verbs that keep a record.
+
+use run::record_mode::{RecordMode, apply};
+
+/// The option.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RecordModeArg {
+    /// Permissions of the record's files, in octal: 600, 640 or 644. A directory can be entered by those who may read
+    /// [default: 600 for root, otherwise according to the umask].
+    #[arg(long, value_name = "MODE", help_heading = "Output")]
+    record_mode: Option<RecordMode>,
+}
+
+impl RecordModeArg {
+    /// To be called before anything is written.
+    pub fn apply(&self) {
+        apply(self.record_mode);
+    }
+}

@@ -1,0 +1,95 @@
+//! Folders as strangers leave them: links, pipes, and folders of other users.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use super::*;
+
+fn pipe(path: &Path) {
+    rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+}
+
+#[track_caller]
+fn assert_no_file(path: &Path) {
+    let refused = open_file(path).unwrap_err();
+    assert!(matches!(refused, RecordError::NotAFile { .. }), "{refused}");
+}
+
+/// If this fails, a report on a stranger's folder waits forever, or reads another file of this host.
+#[test]
+fn only_a_regular_file_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("plain"), "text").unwrap();
+    symlink(at("plain"), at("link")).unwrap();
+    symlink("/dev/zero", at("zero")).unwrap();
+    symlink("nowhere", at("dangling")).unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    pipe(&at("pipe"));
+    for name in ["link", "zero", "dangling", "folder", "pipe"] {
+        assert_no_file(&at(name));
+    }
+    assert_eq!(read_file(&at("plain"), 4).unwrap().as_deref(), Some(&b"text"[..]));
+    assert!(matches!(read_file(&at("plain"), 3), Err(RecordError::TooLarge { limit: 3, .. })));
+    assert!(open_file(&at("missing")).unwrap().is_none());
+    assert!(open_file(&at("missing/file")).unwrap().is_none());
+    assert!(open_file(Path::new("/")).is_err());
+}
+
+/// If this fails, root overwrites a file of a stranger's choice.
+#[test]
+fn a_file_is_written_through_no_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("victim"), "mine").unwrap();
+    for name in ["a", "a.tmp"] {
+        symlink(at("victim"), at(name)).unwrap();
+    }
+    replace_file(&at("a"), |out| out.write_all(b"new")).unwrap();
+    assert_eq!(fs::read(at("a")).unwrap(), b"new");
+    assert_eq!(fs::read(at("victim")).unwrap(), b"mine");
+    assert!(!at("a.tmp").exists());
+
+    let dir = RecordDir::make(folder.path()).unwrap();
+    symlink(at("other"), at("series")).unwrap();
+    assert_eq!(dir.create("series").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert!(!at("other").exists());
+    assert!(dir.create("../outside").is_err());
+}
+
+#[test]
+fn a_failed_write_leaves_the_file_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    replace_file(&path, |out| out.write_all(b"old")).unwrap();
+    let failed = replace_file(&path, |out| {
+        out.write_all(b"half")?;
+        Err(io::ErrorKind::StorageFull.into())
+    });
+    assert!(failed.is_err());
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// If this fails, a stranger who made the folder first can read and replace what root writes there.
+#[test]
+fn a_folder_of_another_user_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    RecordDir::make(&folder.path().join("new/folder")).unwrap();
+    RecordDir::make(&folder.path().join("new/folder")).unwrap();
+    // Without root nobody can give a folder away; then one of root's stands for it.
+    let foreign = if rustix::process::geteuid().is_root() {
+        let given = folder.path().join("given");
+        fs::create_dir(&given).unwrap();
+        fs::set_permissions(&given, fs::Permissions::from_mode(0o777)).unwrap();
+        std::os::unix::fs::chown(&given, Some(65_534), None).unwrap();
+        given
+    } else {
+        PathBuf::from("/")
+    };
+    let refused = RecordDir::make(&foreign).err().unwrap();
+    assert!(matches!(refused, RecordError::Foreign { .. }), "{refused}");
+    let link = folder.path().join("link");
+    symlink(&foreign, &link).unwrap();
+    assert!(matches!(RecordDir::make(&link), Err(RecordError::Foreign { .. })));
+}
