@@ -56,6 +56,6 @@ pub use reason::server_reason;
 pub use request::{Carried, KeptRequest, Slowest};
 pub use series::{JourneySecond, ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
-pub use surroundings::{HostSecond, LATE, WorkerSecond};
+pub use surroundings::{GroupMemory, GroupResources, HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;
 pub use two_clocks::{ClockReading, TwoClocks};

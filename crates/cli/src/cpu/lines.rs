@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use host::process::{CpuSpan, End, ProcessUse, ThreadUse, Usage};
-use record::observation::cpu::{CpuEnd, CpuLine, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use host::process::{CpuSpan, End, ProcessUse, ThreadUse};
+use record::observation::cpu::{CpuEnd, CpuLine, CpuProcess, CpuThread};
+use run::measured::{groups, used};
 use units::Nanos;
 
 /// The time between the midpoints of the first and the last reading.
@@ -15,7 +16,7 @@ pub fn length(span: &CpuSpan) -> Nanos {
 /// All processes of a time span.
 pub fn line(span: &CpuSpan, tick: Nanos) -> CpuLine {
     let processes = span.processes.iter().map(|process| reported(process, tick)).collect();
-    CpuLine { readings: span.readings, processes, idle: 0 }
+    CpuLine { readings: span.readings, processes, groups: groups(span, tick), idle: 0 }
 }
 
 /// With `--all`, most processes use no CPU time; they are only counted.
@@ -70,30 +71,6 @@ fn reported(process: &ProcessUse, tick: Nanos) -> CpuProcess {
 fn one_thread(tid: u32, thread: &ThreadUse, tick: Nanos) -> Option<CpuThread> {
     let name = thread.name.clone()?;
     Some(CpuThread { tid, name, began: thread.began, ended: thread.ended, used: used(&thread.usage, tick) })
-}
-
-fn used(usage: &Usage, tick: Nanos) -> CpuUse {
-    let split = usage.split(tick).map(|split| CpuSplit {
-        method: SplitMethod::Ticks,
-        user_ns: split.user.0,
-        system_ns: split.system.0,
-        error_ns: split.error.0,
-        reliable: split.is_reliable(),
-        ticks: Some(split.ticks),
-        boundary: None,
-    });
-    CpuUse {
-        from_ns: usage.from.middle().0,
-        to_ns: usage.to.middle().0,
-        elapsed_error_ns: usage.elapsed_error().0,
-        run_ns: usage.run.0,
-        error_ns: usage.error.0,
-        wait_ns: usage.wait.0,
-        slices: usage.slices,
-        voluntary: usage.switches.map(|switches| switches.voluntary),
-        involuntary: usage.switches.map(|switches| switches.involuntary),
-        split,
-    }
 }
 
 /// From /etc/passwd only: querying a directory service needs code that a static binary does not have.

@@ -26,16 +26,18 @@ use self::split::{SplitBy, Splitter};
 use crate::exit::Exit;
 use crate::{observing, printed, report_line, signals, terminal};
 use run::folder::ClaimedFolder;
+use run::measured::set_proportional;
 use run::record_lock::RecordLock;
 
 /// Measure the CPU time of processes between two exact instants.
 ///
 /// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
-/// the interval. No privileges are needed. `parallax cpu 10 PID` measures one process for 10 s; `cpu 5 2 PID` measures
-/// two intervals of 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
+/// the interval. A process means its tree: all descendants are included, also those that start and end in between. No
+/// privileges are needed. `parallax cpu 10 PID` measures one server for 10 s; `cpu 5 2 PID` measures two intervals of
+/// 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
-                            parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
+                            parallax cpu [OPTIONS] [SECONDS [COUNT]] -p PID,… | --cgroup PATH | --unit NAME | --comm NAME | --all")]
 pub struct Args {
     /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
     #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
@@ -57,13 +59,25 @@ pub struct Args {
     #[arg(short = 'C', long, value_name = "NAME")]
     comm: Option<String>,
 
+    /// Leave out the descendants of the processes.
+    #[arg(long, conflicts_with_all = ["all", "comm", "cgroup", "unit"])]
+    only: bool,
+
+    /// All processes of a control group (a path as in /proc/PID/cgroup), by the group's own CPU accounting.
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<String>,
+
+    /// All processes of a systemd unit, by its control group; a name without a type is a service.
+    #[arg(long, value_name = "NAME")]
+    unit: Option<String>,
+
     /// Also list each thread.
     #[arg(short, long)]
     threads: bool,
 
     /// Unit of the figures.
-    #[arg(short, long, value_name = "UNIT", default_value = "machine")]
-    unit: Unit,
+    #[arg(short = 'u', long = "in", value_name = "UNIT", default_value = "machine")]
+    figures: Unit,
 
     /// How to divide CPU time into user and system time.
     #[arg(long, value_name = "HOW", default_value = "auto")]
@@ -112,7 +126,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
     let claim = args.output.as_deref().map(ClaimedFolder::make).transpose()?;
-    let (meter, splitter) = match meters(args, &order) {
+    let meters = match meters(args, &order) {
         Ok(meters) => meters,
         Err(error) => {
             claim.into_iter().for_each(ClaimedFolder::release);
@@ -121,21 +135,28 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     };
     let own = host::process_cpu();
     let options = options(&order, matches);
-    let mut watch = Watch::begin(args, &order, (meter, splitter), options)?;
+    let mut watch = Watch::begin(args, &order, meters, options)?;
     watch.run(&order, &stop)?;
     let used = host::process_cpu().zip(own).map(|(now, before)| now.saturating_sub(before));
     watch.end(used, stop.load(Ordering::Relaxed))
 }
 
-fn meters(args: &Args, order: &Order) -> anyhow::Result<(CpuMeter, Splitter)> {
+/// What measures, and memory with shared pages divided before anything is measured.
+struct Meters {
+    meter: CpuMeter,
+    splitter: Splitter,
+    proportional: Vec<Option<u64>>,
+}
+
+fn meters(args: &Args, order: &Order) -> anyhow::Result<Meters> {
     let detail = if args.threads { Detail::Threads } else { Detail::Processes };
     // Who is not there is found out first: to load programs takes a while.
-    drop(CpuMeter::start(order.wanted.clone(), detail)?);
+    let proportional = CpuMeter::start(order.wanted.clone(), detail)?.proportional();
     let mut splitter = Splitter::start(args.split, &order.wanted)?;
     let meter = CpuMeter::start(order.wanted.clone(), detail)?;
     splitter.read();
     splitter.close();
-    Ok((meter, splitter))
+    Ok(Meters { meter, splitter, proportional })
 }
 
 fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
@@ -152,6 +173,7 @@ struct Watch<'a> {
     args: &'a Args,
     meter: CpuMeter,
     splitter: Splitter,
+    proportional: Vec<Option<u64>>,
     document: Observation,
     folder: Option<(ObservationWriter, Option<RecordLock>)>,
     /// From the first reading on.
@@ -168,7 +190,7 @@ impl<'a> Watch<'a> {
     fn begin(
         args: &'a Args,
         order: &Order,
-        (meter, splitter): (CpuMeter, Splitter),
+        Meters { meter, splitter, proportional }: Meters,
         options: BTreeMap<String, EffectiveOption>,
     ) -> anyhow::Result<Watch<'a>> {
         let results = CpuResults { cpus: meter.cpus(), tick_ns: meter.tick().0, ..CpuResults::default() };
@@ -190,7 +212,19 @@ impl<'a> Watch<'a> {
             let _ = writeln!(io::stderr(), "every {}; Ctrl-C ends it", order.interval);
         }
         let (total, spans, commands) = (None, 0, BTreeMap::new());
-        Ok(Watch { args, meter, splitter, document, folder, total, spans, commands, style, damage: None })
+        Ok(Watch {
+            args,
+            meter,
+            splitter,
+            proportional,
+            document,
+            folder,
+            total,
+            spans,
+            commands,
+            style,
+            damage: None,
+        })
     }
 
     fn run(&mut self, order: &Order, stop: &AtomicBool) -> anyhow::Result<()> {
@@ -264,10 +298,11 @@ impl<'a> Watch<'a> {
         }
         let table = CpuTable {
             processes: &processes,
+            groups: &line.groups,
             idle: line.idle,
             cpus: self.meter.cpus(),
             tick: self.meter.tick(),
-            unit: self.args.unit.into(),
+            unit: self.args.figures.into(),
             commands: &self.commands,
         };
         let mut out = io::stdout().lock();
@@ -290,6 +325,7 @@ impl<'a> Watch<'a> {
     fn end(mut self, observer: Option<Nanos>, stopped: bool) -> anyhow::Result<Exit> {
         let total = self.total.take().expect("at least one interval is measured");
         let mut line = self.line_of(&total);
+        set_proportional(&mut line.groups, &self.proportional, &self.meter.proportional());
         self.splitter.split_all(&mut line);
         self.document.missing.extend(self.splitter.lost());
         self.document.state = if stopped { State::Interrupted } else { State::Finished };
@@ -304,6 +340,7 @@ impl<'a> Watch<'a> {
             observer_ns: observer.map(|used| used.0),
             readings: line.readings,
             processes: line.processes.clone(),
+            groups: line.groups.clone(),
         });
         if self.args.json {
             printed(report::json(&self.document, &mut io::stdout()))?;
