@@ -1,6 +1,5 @@
 //! `parallax cpu`: the CPU time of processes between two instants.
 
-mod lines;
 mod order;
 mod split;
 
@@ -26,7 +25,7 @@ use self::split::{SplitBy, Splitter};
 use crate::exit::Exit;
 use crate::{observing, printed, report_line, signals, terminal};
 use run::folder::ClaimedFolder;
-use run::measured::set_proportional;
+use run::measured;
 use run::record_lock::RecordLock;
 
 /// Measure the CPU time of processes between two exact instants.
@@ -269,7 +268,7 @@ impl<'a> Watch<'a> {
         if let Some((writer, _)) = &mut self.folder {
             let zero = Nanos(self.document.time.started_monotonic_ns);
             let start = span.begin.middle().saturating_sub(zero);
-            let written = writer.append(&line, start, lines::length(span), &[]);
+            let written = writer.append(&line, start, measured::length(span), &[]);
             self.damage = self.damage.take().or(written.err());
         }
         for process in &span.processes {
@@ -278,15 +277,15 @@ impl<'a> Watch<'a> {
             }
         }
         let several = order.count != Some(1);
-        let head =
-            several.then(|| format!("interval {}: {:.3} s", self.spans, lines::length(span).as_secs_f64()));
+        let head = several
+            .then(|| format!("interval {}: {:.3} s", self.spans, measured::length(span).as_secs_f64()));
         if self.args.json { Ok(()) } else { self.print(head, &line, Notes::Later) }
     }
 
     fn line_of(&self, span: &CpuSpan) -> CpuLine {
-        let mut line = lines::line(span, self.meter.tick());
+        let mut line = measured::line(span, self.meter.tick());
         if self.args.all {
-            lines::set_idle_apart(&mut line);
+            measured::set_idle_apart(&mut line);
         }
         line
     }
@@ -325,11 +324,11 @@ impl<'a> Watch<'a> {
     fn end(mut self, observer: Option<Nanos>, stopped: bool) -> anyhow::Result<Exit> {
         let total = self.total.take().expect("at least one interval is measured");
         let mut line = self.line_of(&total);
-        set_proportional(&mut line.groups, &self.proportional, &self.meter.proportional());
+        measured::set_proportional(&mut line.groups, &self.proportional, &self.meter.proportional());
         self.splitter.split_all(&mut line);
         self.document.missing.extend(self.splitter.lost());
         self.document.state = if stopped { State::Interrupted } else { State::Finished };
-        self.document.time.elapsed_ns = Some(lines::length(&total).0);
+        self.document.time.elapsed_ns = Some(measured::length(&total).0);
         if !line.processes.iter().any(|process| process.used.voluntary.is_some()) {
             let why = "/proc/PID/task/TID/status has no counts of them".to_owned();
             self.document.missing.push(MissingFact { what: "switches".to_owned(), why });
@@ -345,7 +344,7 @@ impl<'a> Watch<'a> {
         if self.args.json {
             printed(report::json(&self.document, &mut io::stdout()))?;
         } else if self.spans > 1 {
-            let seconds = lines::length(&total).as_secs_f64();
+            let seconds = measured::length(&total).as_secs_f64();
             let head = format!("all {} intervals: {seconds:.3} s", self.spans);
             self.print(Some(head), &line, Notes::Below)?;
         } else {
@@ -359,7 +358,7 @@ impl<'a> Watch<'a> {
             report_line(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
         }
         for process in &total.processes {
-            if let Some(reported) = lines::ended(process).filter(|_| !self.args.all) {
+            if let Some(reported) = measured::ended(process).filter(|_| !self.args.all) {
                 report_line(reported);
             }
         }
