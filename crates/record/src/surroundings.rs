@@ -84,7 +84,8 @@ pub struct HostSecond {
 /// Memory, page faults, storage and context switches of a group of processes, summed over them, in one interval.
 ///
 /// Pages that processes share count in each. What could not be read is absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct GroupResources {
     /// Processes at the end.
     pub processes: u64,
@@ -116,7 +117,8 @@ pub struct GroupResources {
 }
 
 /// Memory of a group of processes before and after a measurement, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct GroupMemory {
     /// Memory in RAM (RSS), pages that processes share counted in each.
     pub resident_before: u64,

@@ -43,7 +43,8 @@ pub struct CpuLine {
 }
 
 /// Processes that were measured as one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuGroup {
     pub kind: CpuGroupKind,
     /// The process, or the first of the tree.
@@ -70,7 +71,8 @@ pub struct CpuGroup {
 }
 
 /// What processes were measured as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CpuGroupKind {
     /// A process and its descendants.

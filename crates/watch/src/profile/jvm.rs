@@ -171,6 +171,8 @@ mod tests {
         let place = socket(&tmp, 9, own).unwrap();
         let replies = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
+            // To close with something unread would be a reset.
+            let _ = stream.read(&mut [0; 64]).unwrap();
             stream.write_all(b"0\ndone\n").unwrap();
         });
         // By what was looked at, whatever its name is by now.

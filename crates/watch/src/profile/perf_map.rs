@@ -137,7 +137,8 @@ mod tests {
         let mut text = lines.collect::<String>();
         text.push_str(&format!("100 8 {}\n", "x".repeat(3_000_000)));
         let map = parse(&text, [0x104, 0x50, 31_999_990]);
-        assert_eq!((map.names.len(), map.find(0x50)), (3, Some("java.util.Map.get5")));
+        // One of them may also be the end of a method.
+        assert_eq!((map.names.len(), map.find(0x50)), (4, Some("java.util.Map.get5")));
         assert!(map.bytes < 2 * LINE_LONGEST, "{}", map.bytes);
         // Lines without an end, for ever, are refused and not kept.
         let endless = PerfMap::read(io::repeat(b'x'), &BTreeSet::from([1]));
