@@ -113,6 +113,7 @@ const STAGES: &[Stage] = &[
     Stage {
         steps: &[
             step("tidy", &["xtask", "tidy"]),
+            step("supply", &["xtask", "supply"]),
             step("kernel's side", &["xtask", "bpf", "--check"]),
             step("format", &["fmt", "--all", "--check"]),
         ],
@@ -130,6 +131,7 @@ const STAGES: &[Stage] = &[
         steps: &[
             step("jvm", &["xtask", "jvm", "test"]),
             step("test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
+            step("fuzz", &["xtask", "fuzz"]),
         ],
         meanwhile: None,
     },

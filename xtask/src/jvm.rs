@@ -56,10 +56,13 @@ pub fn test(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
 
 const NO_MAVEN: &str = "cannot start mvn; `scripts/setup test` installs it (Debian's maven)";
 
+/// A file that does not have the checksum of its repository fails the build; Maven by itself only warns.
+const CHECKED: &str = "--strict-checksums";
+
 fn maven(root: &Path, built_with: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("mvn");
     command
-        .args(["--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", "-f"])
+        .args([CHECKED, "--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", "-f"])
         .arg(root.join("jvm/pom.xml"))
         .args(arguments)
         .env("JAVA_HOME", built_with);
@@ -99,6 +102,13 @@ fn major(release: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, a library that was changed on its way is built in with a warning.
+    #[test]
+    fn every_download_must_have_its_checksum() {
+        let command = maven(Path::new("/"), Path::new("/jdk"), BUILD);
+        assert!(command.get_args().any(|argument| argument == "--strict-checksums"), "{command:?}");
+    }
 
     #[test]
     fn a_jdk_is_known_by_its_release() {

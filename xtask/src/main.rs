@@ -1,18 +1,20 @@
 //! `cargo xtask`: the development commands.
 //!
-//! Uses no crate of the workspace, so it works when the rest does not build. Only `bpf` changes files.
+//! Uses no crate of the workspace, so it works when the rest does not build. Only `bpf` and `supply --update` change files.
 
 mod bpf;
 mod ci;
+mod fuzz;
 mod jvm;
 mod rust;
+mod supply;
 mod tidy;
 mod tree;
 
 use std::env;
 use std::io::{self, Write};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::Context;
@@ -41,6 +43,13 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["bpf", "--check"] => bpf::run(&root()?, bpf::Mode::Check, &mut out),
         ["jvm"] => jvm::run(&root()?, &mut out),
         ["jvm", "test"] => jvm::test(&root()?, &mut out),
+        ["supply"] => supply::run(&root()?, &mut out),
+        ["supply", "--update", clone] => update_advisories(Path::new(clone), &mut out),
+        ["fuzz"] => fuzz::run(&root()?, 20, &mut out),
+        ["fuzz", seconds] => {
+            fuzz::run(&root()?, seconds.parse().context("SECONDS is a whole number")?, &mut out)
+        }
+        ["notices"] => supply::write_notices(&root()?, &mut out).map(|()| true),
         ["ci"] => ci::run(&root()?),
         [] | ["help" | "--help" | "-h"] => {
             out.write_all(HELP.as_bytes())?;
@@ -49,6 +58,17 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         other => anyhow::bail!("no command `{}`; `cargo xtask help` lists them", other.join(" ")),
     }
 }
+
+fn update_advisories(clone: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+    let head = Command::new("git").arg("-C").arg(clone).args(["log", "-1", "--format=%H of %cs"]).output();
+    let head = head.context("git cannot be started")?;
+    anyhow::ensure!(head.status.success(), "{} is no clone: {}", clone.display(), HOW_TO_CLONE);
+    let count = supply::update(&root()?, clone, String::from_utf8_lossy(&head.stdout).trim())?;
+    writeln!(out, "supply: {count} advisories")?;
+    Ok(true)
+}
+
+const HOW_TO_CLONE: &str = "git clone https://github.com/rustsec/advisory-db";
 
 /// The time of a step begins here.
 #[expect(clippy::disallowed_methods, reason = "xtask uses no crate of the workspace, so not `clock` either")]
@@ -67,6 +87,10 @@ const HELP: &str = "\
 cargo xtask tidy [--verbose]   check what the compiler cannot: layers, lengths, paths in documents, words
 cargo xtask bpf [--check]      compile the kernel's side into the committed objects, or compare them
 cargo xtask jvm [test]         build the modules under jvm/ and test them on Java 17 and 25, or only test them
+cargo xtask supply             check licences, banned packages, sources and advisories of all dependencies
+cargo xtask supply --update CLONE   copy the advisories from a clone of rustsec/advisory-db
+cargo xtask fuzz [SECONDS]     build the fuzz targets and run each for 20 s, or SECONDS
+cargo xtask notices            print the licences of what the program contains
 cargo xtask ci                 all that has to pass: tidy, formatting, lints, builds, tests; prints the time of each step
 cargo xtask help               this text
 ";

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::cpu::{CpuEnd, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use record::observation::cpu::{
+    CpuEnd, CpuGroup, CpuGroupKind, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod,
+};
 use units::{Nanos, count, plural};
 
+use crate::group_view::group_lines;
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View};
 
 /// The unit of the figures.
@@ -22,6 +25,8 @@ pub enum CpuUnit {
 #[derive(Debug, Clone, Copy)]
 pub struct CpuTable<'a> {
     pub processes: &'a [CpuProcess],
+    /// Processes that were measured as one: each has a row of its own above the processes, if it has several.
+    pub groups: &'a [CpuGroup],
     /// The number of further processes that used no CPU time.
     pub idle: u64,
     pub cpus: u64,
@@ -40,10 +45,10 @@ pub fn cpu_view(table: &CpuTable<'_>) -> View {
     view
 }
 
-/// A row for each process, and one for each of its threads if they were requested.
+/// A row for each group and each process, and one for each thread if threads were requested.
 pub fn cpu_table(table: &CpuTable<'_>) -> Table {
     let figures = Figures { unit: table.unit, cpus: table.cpus, bounded: table.is_bounded() };
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = table.several().map(|group| group_row(group, figures)).collect();
     for process in table.processes {
         let known = table.commands.get(&(process.pid, process.started));
         let command = known.cloned().unwrap_or_else(|| format!("[{}]", process.name));
@@ -96,14 +101,30 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
     if table.splits().any(|split| !split.reliable) {
         notes.push("? : unreliable split, its error is more than a quarter of the whole".to_owned());
     }
-    if table.processes.iter().any(|process| !process.counts_all) {
-        notes.push("> : at least; waits and switches of threads that ended are incomplete".to_owned());
+    if table.processes.iter().any(|process| !process.counts_all)
+        || table.several().any(|group| !group.counts_all)
+    {
+        let why = "waits and switches of threads and processes that ended are incomplete";
+        notes.push(format!("> : at least; {why}"));
     }
+    notes.extend(table.groups.iter().filter(|group| group.cut > 0).map(|group| {
+        format!(
+            "{} of {} ended, and no parent waited for them: what they used after the last reading is missing",
+            processes(group.cut),
+            group.name
+        )
+    }));
     if table.idle > 0 {
         notes.push(format!("{} more used no CPU time", count(table.idle)));
     }
+    let resources = table.groups.iter().flat_map(|group| {
+        let label = if table.groups.len() > 1 { group.name.as_str() } else { "memory" };
+        let [memory, counts] = group_lines(&group.resources, &group.memory);
+        let counts = Block::labelled(Role::Text, if label == "memory" { "other" } else { label }, counts);
+        [Block::labelled(Role::Text, label, memory), counts]
+    });
     let notes = notes.into_iter().map(|note| Block::line(Role::Note, Phrase::text(note)));
-    Section::new("notes", notes.collect())
+    Section::new("notes", resources.chain(notes).collect())
 }
 
 /// Whether user and system time exceed the total by a thousandth or more, beyond its error.
@@ -117,7 +138,23 @@ fn outlasts_its_account(used: &CpuUse) -> bool {
 
 impl CpuTable<'_> {
     fn splits(&self) -> impl Iterator<Item = &CpuSplit> {
-        self.processes.iter().filter_map(|process| process.used.split.as_ref())
+        let groups = self.several().map(|group| &group.used);
+        self.processes
+            .iter()
+            .map(|process| &process.used)
+            .chain(groups)
+            .filter_map(|used| used.split.as_ref())
+    }
+
+    /// Those of which a row of a process is not the whole.
+    fn several(&self) -> impl Iterator<Item = &CpuGroup> {
+        let is_whole = |group: &CpuGroup| {
+            let is_it = |process: &&CpuProcess| Some(process.pid) == group.pid;
+            self.processes.iter().find(is_it).is_some_and(|process| process.used.run_ns == group.used.run_ns)
+        };
+        self.groups.iter().filter(move |group| {
+            group.kind != CpuGroupKind::Process && (group.resources.processes > 1 || !is_whole(group))
+        })
     }
 
     /// Whether the split comes from the boundaries of system calls and interrupts.
@@ -137,6 +174,24 @@ fn fate(process: &CpuProcess) -> String {
     };
     let words: Vec<_> = process.began.then(|| "began".to_owned()).into_iter().chain(end).collect();
     if words.is_empty() { String::new() } else { format!("({}) ", words.join(", ")) }
+}
+
+fn processes(number: u64) -> String {
+    format!("{} {}", count(number), if number == 1 { "process" } else { "processes" })
+}
+
+fn group_row(group: &CpuGroup, figures: Figures) -> Row {
+    let processes = processes(group.resources.processes);
+    let fate = match (group.began, group.ended) {
+        (0, 0) => String::new(),
+        (began, ended) => format!(" ({began} began, {ended} ended)"),
+    };
+    let of = match group.kind {
+        CpuGroupKind::Cgroup => group.path.as_deref().unwrap_or(&group.name),
+        CpuGroupKind::Tree | CpuGroupKind::Process => &group.name,
+    };
+    let pid = group.pid.map_or_else(|| "".into(), |pid| Value::Id(u64::from(pid)).into());
+    figures.row(["all".into(), pid], &group.used, !group.counts_all, &format!("{of}: {processes}{fate}"))
 }
 
 fn thread_row(thread: &CpuThread, figures: Figures) -> Row {

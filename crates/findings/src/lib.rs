@@ -13,6 +13,7 @@ mod distribution;
 mod disturb_view;
 #[cfg(test)]
 mod formats;
+mod group_view;
 mod hiccup_view;
 mod histogram;
 mod import_thresholds;

@@ -45,6 +45,7 @@ fn cpu(results: &CpuResults) -> View {
     let commands = BTreeMap::new();
     cpu_view(&CpuTable {
         processes: &results.processes,
+        groups: &results.groups,
         idle: 0,
         cpus: results.cpus,
         tick: Nanos(results.tick_ns),

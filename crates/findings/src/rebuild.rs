@@ -50,6 +50,7 @@ fn work_out(recording: Recording) -> Rebuilt {
     let mut results = summarize(&total, &facts);
     // What is in a file next to the histograms is not theirs to tell.
     results.kept = document.results.as_ref().and_then(|stored| stored.kept.clone());
+    results.cpu.server_memory = document.results.as_ref().and_then(|stored| stored.cpu.server_memory);
     let verdict = audit(&Evidence { window, ..Evidence::of(&document, &total, &seconds) });
     let mut differences = Vec::new();
     if let Some(stored) = &document.results {

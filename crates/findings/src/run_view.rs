@@ -10,6 +10,7 @@ use record::document::{Document, EffectiveOption, Load, LoadOrder, Model, Option
 use units::Nanos;
 
 use crate::advice::advice;
+use crate::group_view::group_lines;
 use crate::verdict::{thresholds_view, verdict_so_far};
 use crate::view::{
     Block, Cell, Headline, Phrase, Point, Role, Row, Section, Series, Subject, Table, Value, View, phrase,
@@ -277,6 +278,10 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
         let text =
             phrase!("{each} of CPU per request, {all} in total", each = Nanos(each), all = Nanos(used));
         blocks.push(Block::labelled(Role::Line, "server", text));
+    }
+    if let Some((resources, memory)) = cpu.server.as_ref().zip(cpu.server_memory.as_ref()) {
+        let lines = group_lines(resources, memory);
+        blocks.extend(lines.map(|line| Block::labelled(Role::Text, "server", line)));
     }
     blocks
 }

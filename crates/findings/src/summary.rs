@@ -9,7 +9,7 @@ use record::document::{
     ArrivalStamps, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount, PhaseResult,
     ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals,
 };
-use record::{Durations, Failure, Interval, KindFigures, Outcome, Phase, Second};
+use record::{Durations, Failure, GroupResources, Interval, KindFigures, Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::distribution;
@@ -196,7 +196,24 @@ fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
         busiest_worker_share: full.map(share).reduce(f64::max),
         server_ns,
         server_per_request_ns: server_ns.and_then(|ns| ns.checked_div(total.counts.sent)),
+        server: server_resources(seconds),
+        server_memory: None,
     }
+}
+
+/// Sizes at the end, counts over the run; absent where one second lacks them.
+fn server_resources(seconds: &[Second]) -> Option<GroupResources> {
+    let each: Option<Vec<GroupResources>> = seconds.iter().map(|second| second.host.server).collect();
+    let each = each?;
+    let last = *each.last()?;
+    let sum = each.into_iter().reduce(GroupResources::plus)?;
+    Some(GroupResources {
+        processes: last.processes,
+        resident_bytes: last.resident_bytes,
+        swapped_bytes: last.swapped_bytes,
+        virtual_bytes: last.virtual_bytes,
+        ..sum
+    })
 }
 
 fn phase_result(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> PhaseResult {

@@ -4,14 +4,17 @@
 //! `spin MS` burns in user space, `kernel MS` in system calls. `evade-user MS` burns in user space and is in a system
 //! call whenever the kernel's tick comes by, `evade-kernel MS` the reverse: what samples at the tick sees the
 //! opposite of the truth. `threads N MS` starts N threads one after another that burn MS each, half of it in system
-//! calls; `last` does so and stays, and `end` ends them.
+//! calls; `last` does so and stays, and `end` ends them. `children N MS` starts N processes one after another that burn
+//! MS each in user space, and waits for each; `stay N MS` starts N that stay, `again MS` makes those burn MS more, and
+//! `end` ends them, too.
 //!
-//! Each response is `TOTAL USER SYSTEM`, in nanoseconds: the process's CPU clock, and what of it lay in which mode
-//! by the CPU clocks of its threads.
+//! Each response is `TOTAL USER SYSTEM`, in nanoseconds: the process's CPU clock with those of its children, and what
+//! of its own lay in which mode by the CPU clocks of its threads.
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -34,8 +37,12 @@ enum Mode {
 }
 
 fn main() -> io::Result<()> {
+    if let Some(length) = std::env::args().nth(1).and_then(|text| text.parse().ok()) {
+        return burn(Mode::User, Nanos::from_millis(length));
+    }
     let mut kept: Vec<(SyncSender<()>, JoinHandle<()>)> = Vec::new();
-    answer()?;
+    let mut children: Vec<Worker> = Vec::new();
+    answer(&children)?;
     for line in io::stdin().lock().lines() {
         let line = line?;
         let mut words = line.split_ascii_whitespace();
@@ -66,7 +73,26 @@ fn main() -> io::Result<()> {
                     kept.push((sender, stays));
                 }
             }
+            "children" => {
+                let (count, length) = (number(), number());
+                for _ in 0..count {
+                    Command::new(std::env::current_exe()?).arg(length.to_string()).status()?;
+                }
+            }
+            "stay" => {
+                let (count, length) = (number(), number());
+                for _ in 0..count {
+                    let mut worker = Worker::start()?;
+                    worker.does(&format!("spin {length}"))?;
+                    children.push(worker);
+                }
+            }
+            "again" => {
+                let length = number();
+                children.iter_mut().try_for_each(|worker| worker.does(&format!("spin {length}")))?;
+            }
             "end" => {
+                children.drain(..).try_for_each(Worker::end)?;
                 for (end, thread) in kept.drain(..) {
                     let _ = end.send(());
                     let _ = thread.join();
@@ -74,17 +100,58 @@ fn main() -> io::Result<()> {
             }
             _ => return Err(io::Error::other(format!("`{line}` is nothing it can do"))),
         }
-        answer()?;
+        answer(&children)?;
     }
     Ok(())
 }
 
+/// A child that is this program again.
+struct Worker {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+    /// Its CPU clock at its last answer.
+    used: u64,
+}
+
+impl Worker {
+    fn start() -> io::Result<Worker> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let answers = BufReader::new(child.stdout.take().expect("the child was started with pipes"));
+        let mut worker = Worker { child, answers, used: 0 };
+        worker.listen()?;
+        Ok(worker)
+    }
+
+    fn does(&mut self, what: &str) -> io::Result<()> {
+        writeln!(self.child.stdin.as_mut().expect("the child was started with pipes"), "{what}")?;
+        self.listen()
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        let total = line.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
+        self.used = total.ok_or_else(|| io::Error::other("a child has ended"))?;
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        drop(self.child.stdin.take());
+        self.child.wait().map(|_| ())
+    }
+}
+
+/// Those that have ended are in the kernel's account of children, exactly; those that stay told their own clocks.
 #[expect(clippy::disallowed_methods, reason = "the truth must not come from the instrument")]
-fn answer() -> io::Result<()> {
+fn answer(children: &[Worker]) -> io::Result<()> {
+    let ended = host::children_cpu().ok_or_else(|| io::Error::other("no account of children"))?;
+    let staying: u64 = children.iter().map(|worker| worker.used).sum();
     let (user, system) = (USER.load(Ordering::Relaxed), SYSTEM.load(Ordering::Relaxed));
     let mut out = io::stdout().lock();
     let total = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
-    writeln!(out, "{} {user} {system}", total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64)?;
+    let total = total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64;
+    writeln!(out, "{} {user} {system}", total + ended.0 + staying)?;
     out.flush()
 }
 

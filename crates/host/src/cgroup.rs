@@ -110,8 +110,22 @@ pub(crate) fn group_of(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Opti
     Some(mounted.join(inner))
 }
 
+/// The topmost visible group of every mounted hierarchy. `mounts` is /proc/self/mountinfo.
+pub(crate) fn tops(mounts: &str) -> Vec<PathBuf> {
+    let top = |line: &str| {
+        let (own, filesystem) = line.split_once(" - ")?;
+        let is_it = ["cgroup ", "cgroup2 "].iter().any(|kind| filesystem.starts_with(kind));
+        is_it.then(|| own.split(' ').nth(4).map(PathBuf::from)).flatten()
+    };
+    mounts.lines().filter_map(top).collect()
+}
+
 /// Where a hierarchy is mounted, and where below that the group `path` of /proc is.
-fn place<'a>(mounts: &'a str, hierarchy: Hierarchy, path: &'a str) -> Option<(&'a Path, &'a Path)> {
+pub(crate) fn place<'a>(
+    mounts: &'a str,
+    hierarchy: Hierarchy,
+    path: &'a str,
+) -> Option<(&'a Path, &'a Path)> {
     let (root, mounted) = mount(mounts, hierarchy)?;
     // In a container the mount may show only a part of the tree.
     let inner = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path.trim_start_matches('/')));
@@ -171,6 +185,12 @@ mod tests {
         }
         assert_eq!(group_of(groups, MOUNTS, Hierarchy::One("freezer")), None);
         assert_eq!(group_of("", &mounts, Hierarchy::Two), None);
+    }
+
+    #[test]
+    fn every_hierarchy_has_a_top() {
+        let tops = tops(MOUNTS);
+        assert_eq!(tops, ["cpu,cpuacct", "unified"].map(|name| Path::new("/sys/fs/cgroup").join(name)));
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Drop for Burner {
 }
 
 fn meter(burner: &Burner, detail: Detail) -> CpuMeter {
-    CpuMeter::start(Wanted::Pids(vec![burner.pid()]), detail).unwrap()
+    CpuMeter::start(Wanted::Only(vec![burner.pid()]), detail).unwrap()
 }
 
 fn only(meter: &mut CpuMeter) -> ProcessUse {
@@ -174,7 +174,7 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
     assert_eq!(meter.take().processes, [], "it is told once");
 
     let burner = Burner::start();
-    let mut meter = CpuMeter::start(Wanted::Pids(vec![burner.pid()]), Detail::Processes).unwrap();
+    let mut meter = CpuMeter::start(Wanted::Only(vec![burner.pid()]), Detail::Processes).unwrap();
     drop(burner);
     meter.read();
     assert_eq!((meter.take().processes[0].end, meter.is_over()), (End::Cut, true));
@@ -196,18 +196,75 @@ fn a_process_that_begins_meanwhile_is_taken_in_and_one_that_was_there_is_not_cou
     assert!(young.command.as_ref().is_some_and(|command| command.ends_with("burner")));
 }
 
+/// If this fails, `cpu PID` of a server that forks says 0: nginx, PostgreSQL, uWSGI, a cluster of Node.
+#[test]
+fn a_process_means_its_descendants_too() {
+    let mut burner = Burner::start();
+    burner.does("stay 1 20");
+    let start = |wanted| CpuMeter::start(wanted, Detail::Processes).unwrap();
+    let mut alone = start(Wanted::Only(vec![burner.pid()]));
+    let mut tree = start(Wanted::Trees(vec![burner.pid()]));
+    // One that was there works on; eight begin and end, six of them between two readings; two begin and stay.
+    let mut truth = burner.does("again 100")[0];
+    truth += burner.does("children 6 40")[0];
+    tree.read();
+    truth += burner.does("stay 2 30")[0];
+    tree.read();
+    truth += burner.does("children 2 40")[0];
+    tree.read();
+    let (span, root) = (tree.take(), only(&mut alone));
+    let group = &span.groups[0];
+    let off = group.usage.run.0.abs_diff(truth);
+    assert!(group.usage.error <= Nanos::from_millis(21), "{}", group.usage.error);
+    assert!(off <= group.usage.error.0, "{} by the meter, {truth} by themselves", group.usage.run.0);
+    assert_eq!((group.processes, group.cut), (4, 0), "{group:?}");
+    assert!(root.usage.run < Nanos::from_millis(40), "{root:?}");
+    let sum: u64 = span.processes.iter().map(|process| process.usage.run.0).sum();
+    assert!(span.processes.len() == 4 && sum <= group.usage.run.0 && sum >= 160_000_000, "{sum} {span:?}");
+    assert!(group.faults.unwrap().minor > 100 && group.storage.is_some() && !group.counts_all, "{group:?}");
+    assert!(group.memory.resident > group.memory_before.resident && group.memory.virtual_size > 4 << 20);
+    let proportional = tree.proportional()[0].unwrap();
+    assert!(proportional > 0 && proportional <= group.memory.resident, "{proportional} {group:?}");
+    // Those that stayed end: what they used was counted, and is not counted again.
+    burner.does("end");
+    tree.read();
+    let after = tree.take();
+    assert!(after.groups[0].usage.run < Nanos::from_millis(40), "{after:?}");
+    assert_eq!((after.groups[0].processes, after.groups[0].ended, after.processes.len()), (1, 3, 1));
+}
+
+#[test]
+fn a_process_that_is_named_with_its_parent_is_counted_once() {
+    let mut burner = Burner::start();
+    burner.does("stay 1 1");
+    let children = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()?;
+        (parent == burner.pid()).then(|| entry.file_name().to_str().unwrap().parse::<u32>().unwrap())
+    });
+    let child = children.collect::<Vec<_>>()[0];
+    let mut tree = CpuMeter::start(Wanted::Trees(vec![child, burner.pid()]), Detail::Processes).unwrap();
+    tree.read();
+    let span = tree.take();
+    assert_eq!((span.groups.len(), span.processes.len()), (1, 2));
+}
+
 #[test]
 fn what_is_not_there_is_refused_in_one_line() {
     let refused = |wanted| CpuMeter::start(wanted, Detail::Processes).unwrap_err();
-    let error = refused(Wanted::Pids(vec![std::process::id(), u32::MAX]));
+    let error = refused(Wanted::Only(vec![std::process::id(), u32::MAX]));
     assert_eq!(error.to_string(), "no process has the id 4294967295; `pgrep NAME` finds the ids of a name");
     assert!(matches!(refused(Wanted::Comm("no such name".to_owned())), CpuError::NoneNamed { .. }));
+    let error = refused(Wanted::Cgroup("/no/such/group".to_owned())).to_string();
+    assert!(error.starts_with("no control group `/no/such/group`; "), "{error}");
+    let error = Wanted::unit("no-such-unit").unwrap_err().to_string();
+    assert!(error.starts_with("no control group is named `no-such-unit.service`; "), "{error}");
     let mut burner = Burner::start();
     burner.does("last 1 1");
     let threads = std::fs::read_dir(format!("/proc/{}/task", burner.pid())).unwrap();
     let thread =
         threads.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).max().unwrap();
-    match refused(Wanted::Pids(vec![thread])) {
+    match refused(Wanted::Only(vec![thread])) {
         CpuError::Thread { tid, process } => assert_eq!((tid, process), (thread, burner.pid())),
         other => panic!("{other}"),
     }

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::surroundings::{GroupMemory, GroupResources};
+
 mod codes;
 mod envelope;
 mod host;
@@ -416,10 +418,17 @@ pub struct Cpu {
     pub per_request_ns: Option<u64>,
     /// The share of a core used by the busiest worker in its busiest full second, from 0 to 1.
     pub busiest_worker_share: Option<f64>,
-    /// CPU time of the processes of `--watch-cpu`; absent without it, and if one of them ended during the run.
+    /// CPU time of the processes of `--watch-cpu` and their descendants; absent without it, and if one that was named
+    /// ended during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_ns: Option<u64>,
     /// The same, divided by the requests sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_per_request_ns: Option<u64>,
+    /// What else they used over the run: sizes at its end, counts in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<GroupResources>,
+    /// Their memory before and after the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_memory: Option<GroupMemory>,
 }

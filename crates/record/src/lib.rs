@@ -58,6 +58,6 @@ pub use record_dir::{RecordDir, open_file, read_file, replace_file};
 pub use request::{Carried, KeptRequest, Slowest};
 pub use series::{JourneySecond, ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
-pub use surroundings::{HostSecond, LATE, WorkerSecond};
+pub use surroundings::{GroupMemory, GroupResources, HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;
 pub use two_clocks::{ClockReading, TwoClocks};

@@ -70,12 +70,98 @@ pub struct HostSecond {
     /// far from the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<u64>,
-    /// CPU time of the processes of `--watch-cpu`, by the scheduler's account.
+    /// CPU time of the processes of `--watch-cpu` and their descendants, by the scheduler's account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_ns: Option<u64>,
     /// Run-queue latency of their threads, summed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_wait_ns: Option<u64>,
+    /// What else these processes used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<GroupResources>,
+}
+
+/// Memory, page faults, storage and context switches of a group of processes, summed over them, in one interval.
+///
+/// Pages that processes share count in each. What could not be read is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct GroupResources {
+    /// Processes at the end.
+    pub processes: u64,
+    /// Memory in RAM (RSS) at the end.
+    pub resident_bytes: u64,
+    /// Memory in swap at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapped_bytes: Option<u64>,
+    /// Size of the address spaces at the end.
+    pub virtual_bytes: u64,
+    /// Page faults that needed no storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minor_faults: Option<u64>,
+    /// Page faults that waited for storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub major_faults: Option<u64>,
+    /// Bytes read from storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Bytes written for storage, also those that are still in the page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Voluntary context switches; a lower bound if threads or processes ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voluntary: Option<u64>,
+    /// Involuntary context switches; a lower bound if threads or processes ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub involuntary: Option<u64>,
+}
+
+/// Memory of a group of processes before and after a measurement, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct GroupMemory {
+    /// Memory in RAM (RSS), pages that processes share counted in each.
+    pub resident_before: u64,
+    pub resident_after: u64,
+    /// Size of the address spaces.
+    pub virtual_before: u64,
+    pub virtual_after: u64,
+    /// Memory in RAM with each shared page divided among those who share it (PSS); absent where this user may not
+    /// see it. Read only before and after a measurement, because the kernel walks the whole address space for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proportional_before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proportional_after: Option<u64>,
+}
+
+impl GroupResources {
+    /// Adds another group at the same time.
+    pub fn plus(self, other: GroupResources) -> GroupResources {
+        let both = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(a, b)| a.saturating_add(b));
+        GroupResources {
+            processes: self.processes + other.processes,
+            resident_bytes: self.resident_bytes.saturating_add(other.resident_bytes),
+            swapped_bytes: both(self.swapped_bytes, other.swapped_bytes),
+            virtual_bytes: self.virtual_bytes.saturating_add(other.virtual_bytes),
+            minor_faults: both(self.minor_faults, other.minor_faults),
+            major_faults: both(self.major_faults, other.major_faults),
+            read_bytes: both(self.read_bytes, other.read_bytes),
+            written_bytes: both(self.written_bytes, other.written_bytes),
+            voluntary: both(self.voluntary, other.voluntary),
+            involuntary: both(self.involuntary, other.involuntary),
+        }
+    }
+
+    /// Adds the same group at another time: counts are summed, of sizes the higher one remains.
+    pub fn merge(self, other: GroupResources) -> GroupResources {
+        GroupResources {
+            processes: self.processes.max(other.processes),
+            resident_bytes: self.resident_bytes.max(other.resident_bytes),
+            swapped_bytes: self.swapped_bytes.max(other.swapped_bytes),
+            virtual_bytes: self.virtual_bytes.max(other.virtual_bytes),
+            ..self.plus(other)
+        }
+    }
 }
 
 impl HostSecond {
@@ -95,6 +181,10 @@ impl HostSecond {
         self.ports = self.ports.max(other.ports);
         self.server_cpu_ns = sum(self.server_cpu_ns, other.server_cpu_ns);
         self.server_wait_ns = sum(self.server_wait_ns, other.server_wait_ns);
+        self.server = match (self.server, other.server) {
+            (Some(one), Some(other)) => Some(one.merge(other)),
+            (one, other) => one.or(other),
+        };
     }
 }
 
@@ -118,5 +208,22 @@ mod tests {
         let expected = HostSecond { throttled: Some(5), steal_ns: Some(4), open_files: Some(9), ..one };
         assert_eq!(both, expected);
         assert!(HostSecond::default().is_empty() && !both.is_empty());
+    }
+
+    #[test]
+    fn resources_of_two_groups_add_and_those_of_two_times_do_not_add_sizes() {
+        let one = GroupResources {
+            processes: 2,
+            resident_bytes: 100,
+            minor_faults: Some(7),
+            ..GroupResources::default()
+        };
+        let other = GroupResources { processes: 1, resident_bytes: 30, major_faults: Some(1), ..one };
+        let sum = one.plus(other);
+        assert_eq!((sum.processes, sum.resident_bytes, sum.minor_faults), (3, 130, Some(14)));
+        // Absent in one is absent of the sum.
+        assert_eq!(sum.major_faults, None);
+        let both = one.merge(other);
+        assert_eq!((both.processes, both.resident_bytes, both.minor_faults), (2, 100, Some(14)));
     }
 }

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use findings::{CpuTable, CpuUnit};
-use record::observation::cpu::{CpuBoundary, CpuEnd, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use record::observation::cpu::{
+    CpuBoundary, CpuEnd, CpuGroup, CpuGroupKind, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod,
+};
+use record::{GroupMemory, GroupResources};
 use rendered::rendered;
 use report::Style;
 use units::Nanos;
@@ -61,9 +64,14 @@ fn process(pid: u32, name: &str, used: CpuUse) -> CpuProcess {
 
 #[track_caller]
 fn check(processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
+    check_groups(&[], processes, unit, expected);
+}
+
+#[track_caller]
+fn check_groups(groups: &[CpuGroup], processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
     let command = "/usr/sbin/mariadbd --defaults-file=/etc/my.cnf".to_owned();
     let commands = BTreeMap::from([((7141, 7), command)]);
-    let table = CpuTable { processes, idle: 3, cpus: 2, tick: TICK, unit, commands: &commands };
+    let table = CpuTable { processes, groups, idle: 3, cpus: 2, tick: TICK, unit, commands: &commands };
     let text = rendered(&findings::cpu_view(&table), Style { width: 120, ..Style::PLAIN });
     // A first line at the edge: what all lines are indented by is no part of an expected text.
     expected.assert_eq(&format!("table:\n{}", text));
@@ -163,4 +171,41 @@ fn a_split_at_boundaries_says_what_was_stolen() {
               3 more used no CPU time
         "#]],
     );
+}
+
+/// If this fails, `cpu` of a parent says 0 where its children work.
+#[test]
+fn a_tree_has_a_row_of_its_own_and_its_memory_a_line() {
+    let group = CpuGroup {
+        kind: CpuGroupKind::Tree,
+        pid: Some(7141),
+        path: None,
+        name: "postgres".to_owned(),
+        used: used(9_512, None),
+        began: 60,
+        ended: 59,
+        cut: 1,
+        counts_all: false,
+        resources: GroupResources {
+            processes: 7,
+            resident_bytes: 100 << 20,
+            swapped_bytes: Some(0),
+            virtual_bytes: 900 << 20,
+            minor_faults: Some(12_345),
+            major_faults: Some(6),
+            read_bytes: Some(4 << 20),
+            written_bytes: Some(0),
+            voluntary: Some(12_000),
+            involuntary: Some(345),
+        },
+        memory: GroupMemory {
+            resident_before: 90 << 20,
+            resident_after: 100 << 20,
+            virtual_before: 900 << 20,
+            virtual_after: 900 << 20,
+            proportional_before: Some(60 << 20),
+            proportional_after: Some(50 << 20),
+        },
+    };
+    check_groups(&[group], &[process(7141, "postgres", used(12, None))], CpuUnit::Core, &expect![[r#""#]]);
 }

@@ -372,6 +372,7 @@ impl Keeper<'_> {
         self.note_end(finished.as_ref());
         let seconds = self.read_back();
         self.judge(&seconds);
+        self.note_server_memory();
         self.finish_requests(finished.as_ref());
         // The document first: on a full disk it is worth more than what is noted next to it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
@@ -395,6 +396,11 @@ impl Keeper<'_> {
             server: None,
             profile: None,
         }
+    }
+
+    fn note_server_memory(&mut self) {
+        let Some(cpu) = self.document.results.as_mut().map(|results| &mut results.cpu) else { return };
+        cpu.server_memory = cpu.server.as_ref().and_then(|resources| self.monitor.memory(resources));
     }
 
     fn finish_requests(&mut self, finished: Option<&Finished>) {

@@ -3,8 +3,10 @@
 use host::process::{CpuError, CpuMeter, Detail, End, Wanted};
 use host::{Counters, HiccupMeter, Missing, Wake};
 use record::document::{HostLimits, MissingFact, PortRange};
-use record::{HostSecond, Interval};
+use record::{GroupMemory, GroupResources, HostSecond, Interval};
 use units::Nanos;
+
+use crate::measured::resources;
 
 /// Of the local ports; below this share nobody counts them exactly.
 const PORTS_WATCHED_PER_MILLE: u64 = 800;
@@ -18,19 +20,20 @@ pub struct HostMonitor {
     /// Where connections go.
     port: Option<u16>,
     ports_watched: u64,
-    /// Of the server's processes; absent where nobody asked for it, or they are gone.
-    server: Option<CpuMeter>,
+    /// The server's processes; none where nobody asked for it, or one that was named has ended.
+    server: Vec<CpuMeter>,
+    /// Their memory at the run's zero.
+    memory: GroupMemory,
     no_server: Option<MissingFact>,
     /// The run's zero, from [`HostMonitor::begin`] on.
     start: Nanos,
 }
 
 impl HostMonitor {
-    /// Starts to watch a run whose connections go to `port`, and the CPU time of `processes`.
-    pub fn start(port: Option<u16>, processes: &[u32]) -> HostMonitor {
-        let server = (!processes.is_empty())
-            .then(|| CpuMeter::start(Wanted::Pids(processes.to_vec()), Detail::Processes))
-            .transpose();
+    /// Starts to watch a run whose connections go to `port`, and what `processes` use.
+    pub fn start(port: Option<u16>, processes: &[Wanted]) -> HostMonitor {
+        let start = |wanted: &Wanted| CpuMeter::start(wanted.clone(), Detail::Processes);
+        let server: Result<Vec<CpuMeter>, CpuError> = processes.iter().map(start).collect();
         let gone = |error: &CpuError| MissingFact { what: "server_cpu".to_owned(), why: error.to_string() };
         let meter = HiccupMeter::start(HiccupMeter::TICK);
         let no_meter = meter.as_ref().err().map(|error| MissingFact {
@@ -44,7 +47,12 @@ impl HostMonitor {
             port,
             ports_watched: port_range().map_or(0, |range| range.len() * PORTS_WATCHED_PER_MILLE / 1_000),
             no_server: server.as_ref().err().map(gone),
-            server: server.ok().flatten(),
+            // Here and at the end only, while nothing is sent: the kernel walks whole address spaces for it.
+            memory: GroupMemory {
+                proportional_before: server.as_ref().ok().and_then(|server| proportional(server)),
+                ..GroupMemory::default()
+            },
+            server: server.unwrap_or_default(),
             start: Nanos::ZERO,
         }
     }
@@ -53,7 +61,9 @@ impl HostMonitor {
     pub fn begin(&mut self, start: Nanos) {
         self.start = start;
         let _ = self.counters.since_last();
-        let _ = self.server_cpu();
+        let (_, _, sizes) = self.server().unwrap_or_default();
+        self.memory.resident_before = sizes.resident_bytes;
+        self.memory.virtual_before = sizes.virtual_bytes;
         if let Some(meter) = &self.meter {
             let _ = meter.take_before(start);
         }
@@ -62,7 +72,7 @@ impl HostMonitor {
     /// Adds what happened since the interval before to `interval`.
     pub fn note(&mut self, interval: &mut Interval) {
         let reading = self.counters.since_last();
-        let server = self.server_cpu();
+        let server = self.server();
         interval.host = HostSecond {
             throttled: reading.throttled,
             throttled_ns: reading.throttled_time.map(|time| time.0),
@@ -72,8 +82,9 @@ impl HostMonitor {
             retransmits: reading.retransmits,
             open_files: reading.open_files,
             ports: self.port.and_then(|port| host::ports_towards(port, self.ports_watched)),
-            server_cpu_ns: server.map(|(cpu, _)| cpu.0),
-            server_wait_ns: server.map(|(_, wait)| wait.0),
+            server_cpu_ns: server.map(|(cpu, ..)| cpu.0),
+            server_wait_ns: server.map(|(_, wait, _)| wait.0),
+            server: server.map(|(.., resources)| resources),
         };
         if let Some(meter) = &self.meter {
             let end = self.start + interval.start + interval.length;
@@ -83,19 +94,34 @@ impl HostMonitor {
     }
 
     /// What the server's processes used since the last call, and how long their threads waited for a CPU. `None` from
-    /// the time on when one of them ended: its last moments are nowhere.
-    fn server_cpu(&mut self) -> Option<(Nanos, Nanos)> {
-        let meter = self.server.as_mut()?;
-        meter.read();
-        let span = meter.take();
-        if span.processes.iter().any(|process| process.end != End::Alive) {
-            self.server = None;
-            return None;
+    /// the time on when one that was named ended: what it used last is nowhere.
+    fn server(&mut self) -> Option<(Nanos, Nanos, GroupResources)> {
+        let (mut cpu, mut wait, mut all) = (Nanos::ZERO, Nanos::ZERO, None::<GroupResources>);
+        for meter in &mut self.server {
+            meter.read();
+            let span = meter.take();
+            if meter.is_over() || span.processes.iter().any(|process| process.end != End::Alive) {
+                self.server.clear();
+                return None;
+            }
+            for group in &span.groups {
+                cpu += group.usage.run;
+                wait += group.usage.wait;
+                let resources = resources(group);
+                all = Some(all.map_or(resources, |sum| sum.plus(resources)));
+            }
         }
-        let sum = |of: fn(&host::process::Usage) -> Nanos| {
-            Nanos(span.processes.iter().map(|process| of(&process.usage).0).sum())
-        };
-        Some((sum(|usage| usage.run), sum(|usage| usage.wait)))
+        all.map(|resources| (cpu, wait, resources))
+    }
+
+    /// The memory of the server's processes at the run's zero and now; `last` has the sizes of the last interval.
+    pub fn memory(&self, last: &GroupResources) -> Option<GroupMemory> {
+        (!self.server.is_empty()).then(|| GroupMemory {
+            resident_after: last.resident_bytes,
+            virtual_after: last.virtual_bytes,
+            proportional_after: proportional(&self.server),
+            ..self.memory
+        })
     }
 
     /// What this client may take from its host, but for its own ceiling.
@@ -122,6 +148,11 @@ impl HostMonitor {
     }
 }
 
+/// Absent where this user may not see that of one process.
+fn proportional(server: &[CpuMeter]) -> Option<u64> {
+    server.iter().flat_map(CpuMeter::proportional).sum()
+}
+
 fn port_range() -> Option<PortRange> {
     host::local_ports().map(|(first, last)| PortRange { first, last })
 }
@@ -134,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_interval_has_the_ticks_that_were_due_in_it() {
-        let mut monitor = HostMonitor::start(Some(1), &[std::process::id()]);
+        let mut monitor = HostMonitor::start(Some(1), &[Wanted::Trees(vec![std::process::id()])]);
         let begin = clock::now() + Nanos::from_millis(20);
         monitor.begin(begin);
         clock::sleep_until(begin + Nanos::from_millis(120));
@@ -151,6 +182,10 @@ mod tests {
         assert!(later.series(Series::Hiccup).unwrap().count() >= 6);
         // The meters of this test alone take some.
         assert!(interval.host.server_cpu_ns > Some(0) && interval.host.server_wait_ns.is_some());
+        let resources = later.host.server.unwrap();
+        let memory = monitor.memory(&resources).unwrap();
+        assert!(resources.resident_bytes > 0 && memory.resident_after == resources.resident_bytes);
+        assert!(memory.proportional_before > Some(0) && memory.proportional_after > Some(0), "{memory:?}");
         assert!(monitor.missing().iter().all(|fact| !fact.why.is_empty()));
     }
 }

@@ -14,6 +14,7 @@ pub mod environment;
 pub mod folder;
 mod host_monitor;
 pub mod load;
+pub mod measured;
 pub mod options;
 pub mod prepare;
 pub mod protocol;

@@ -19,8 +19,8 @@ use units::{Bytes, Rate};
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource, Switch,
-    Timeout, TlsVersionChoice, WatchSubject, Written, value,
+    Count, Drain, HttpChoice, Length, Measured, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource,
+    Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
 };
 
 /// Options that a mode uses or refuses together.
@@ -166,7 +166,7 @@ pub static OPTIONS: &[RunOption] = &[
     option(("drain", G::Limits, &["/limits/drain"], One, None, reads::<Drain>)),
     option(("watch", G::Observers, &["/observers/watch"], One, None, reads::<WatchSubject>)),
     option(("profile", G::Observers, &["/observers/profile"], One, None, reads::<Pid>)),
-    option(("watch-cpu", G::ServerCpu, &["/observers/watch_cpu"], List, None, reads::<Pid>)),
+    option(("watch-cpu", G::ServerCpu, &["/observers/watch_cpu"], List, None, reads::<Measured>)),
     option(("prometheus", G::Sinks, &["/sinks/prometheus"], One, None, reads::<SocketAddr>)),
     option(("prometheus-linger", G::Sinks, &["/sinks/prometheus_linger"], One, Some("off"), reads::<Timeout>)),
     option(("otlp", G::Sinks, &["/sinks/otlp"], One, None, reads::<String>)),

@@ -22,7 +22,7 @@ use crate::scenario_file::{self, Merged};
 use crate::servers::{Servers, servers};
 use crate::sinks::SinkPlan;
 use crate::spec::{Model, Request, RunSpec, UrlRequests};
-use crate::values::{Count, PaceChoice, StampSource, Written, value};
+use crate::values::{Count, Measured, PaceChoice, StampSource, Written, value};
 
 /// How long after a run's time its last requests may still get their responses by default.
 const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
@@ -57,7 +57,7 @@ pub struct PreparedRun {
     /// Which requests to keep one by one, with the seed of a sample.
     pub keep: Option<(KeepRequests, u64)>,
     /// Processes whose CPU time is measured.
-    pub watch_cpu: Vec<u32>,
+    pub watch_cpu: Vec<Wanted>,
     /// The options that somebody gave, and who.
     pub given: GivenOptions,
     /// What a scenario file gives besides options.
@@ -204,13 +204,24 @@ fn written<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> anyhow::
     text.parse().map_err(|error: String| anyhow::anyhow!("`{text}`: {error}"))
 }
 
-/// A process that does not exist is found out before anything is sent.
-fn watch_cpu(spec: &RunSpec) -> anyhow::Result<Vec<u32>> {
-    let pids: Vec<u32> = spec.observers.watch_cpu.iter().map(|pid| pid.value.0).collect();
-    if !pids.is_empty() {
-        CpuMeter::start(Wanted::Pids(pids.clone()), Detail::Processes).context("--watch-cpu")?;
+/// What does not exist is found out before anything is sent.
+fn watch_cpu(spec: &RunSpec) -> anyhow::Result<Vec<Wanted>> {
+    let (mut trees, mut only, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for measured in &spec.observers.watch_cpu {
+        match &measured.value {
+            Measured::Tree(pid) => trees.push(*pid),
+            Measured::Only(pid) => only.push(*pid),
+            Measured::Cgroup(path) => all.push(Wanted::Cgroup(path.clone())),
+            Measured::Unit(name) => all.push(Wanted::unit(name).context("--watch-cpu")?),
+        }
     }
-    Ok(pids)
+    // Together, so that one that is a descendant of another is counted once.
+    all.extend((!trees.is_empty()).then_some(Wanted::Trees(trees)));
+    all.extend((!only.is_empty()).then_some(Wanted::Only(only)));
+    for wanted in &all {
+        CpuMeter::start(wanted.clone(), Detail::Processes).context("--watch-cpu")?;
+    }
+    Ok(all)
 }
 
 /// A sample without a seed is the same in every run: which numbers it has depends on nothing that is measured.

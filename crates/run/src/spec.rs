@@ -16,8 +16,8 @@ use units::{Bytes, Rate};
 
 use crate::requests_file::KeepRequests;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource, Switch,
-    Timeout, TlsVersionChoice, WatchSubject, Written,
+    Count, Drain, HttpChoice, Length, Measured, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource,
+    Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
 };
 
 /// Declares a group of options: a struct whose fields may all be absent.
@@ -284,8 +284,8 @@ group! {
         watch: Given<WatchSubject>,
         /// PID of the server to profile.
         profile: Given<Pid>,
-        /// PIDs of the server whose CPU time is measured.
-        watch_cpu: List<Pid>,
+        /// What of the server is measured: PID with its descendants, only:PID, cgroup:PATH, unit:NAME.
+        watch_cpu: List<Measured>,
     }
 }
 

@@ -216,6 +216,33 @@ impl FromStr for WatchSubject {
     }
 }
 
+/// Processes whose CPU time is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measured {
+    /// A process with its descendants.
+    Tree(u32),
+    /// A process without its children.
+    Only(u32),
+    /// A control group, by its path.
+    Cgroup(String),
+    /// A systemd unit.
+    Unit(String),
+}
+
+impl FromStr for Measured {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Measured, String> {
+        match text.split_once(':') {
+            Some(("only", pid)) => pid.parse().map(|Pid(pid)| Measured::Only(pid)),
+            Some(("cgroup", path)) if !path.is_empty() => Ok(Measured::Cgroup(path.to_owned())),
+            Some(("unit", name)) if !name.is_empty() => Ok(Measured::Unit(name.to_owned())),
+            Some(_) => Err(format!("`{text}` is not one of PID, only:PID, cgroup:PATH and unit:NAME")),
+            None => text.parse().map(|Pid(pid)| Measured::Tree(pid)),
+        }
+    }
+}
+
 /// Where to connect to for one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolve {
@@ -339,6 +366,24 @@ mod tests {
         }
         for text in ["h", "h:443", "h:443:name", ":443:127.0.0.1", "h:x:127.0.0.1"] {
             assert!(text.parse::<Resolve>().unwrap_err().contains("HOST:PORT:ADDR"), "{text}");
+        }
+    }
+
+    #[test]
+    fn processes_are_named_by_id_control_group_or_unit() {
+        for (text, measured) in [
+            ("7141", Measured::Tree(7_141)),
+            ("only:7141", Measured::Only(7_141)),
+            (
+                "cgroup:/system.slice/nginx.service",
+                Measured::Cgroup("/system.slice/nginx.service".to_owned()),
+            ),
+            ("unit:nginx", Measured::Unit("nginx".to_owned())),
+        ] {
+            assert_eq!(text.parse(), Ok(measured));
+        }
+        for text in ["nginx", "only:nginx", "only:", "unit:", "comm:nginx", "0"] {
+            assert!(text.parse::<Measured>().is_err(), "{text}");
         }
     }
 

@@ -22,11 +22,12 @@ u64 lost SEC(".bss.lost");
 /* All processes, or those in `wanted`. */
 const volatile bool everybody SEC(".rodata.everybody");
 
+/* By process id: the first process of the tree that it is in, or 0 for a process without its children. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 16384);
 	__type(key, u32);
-	__type(value, u8);
+	__type(value, u32);
 } wanted SEC(".maps");
 
 /* By thread id. User space takes those that ended out. */
@@ -379,6 +380,26 @@ int BPF_PROG(on_fault)
 		begin_change(clock);
 		clock->faults++;
 		end_change(clock);
+	}
+	return 0;
+}
+
+/* A child is in the tree of its parent. It has not run yet. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 from = parent->tgid, to = child->tgid;
+	u32 *root;
+
+	if (everybody || from == to)
+		return 0;
+	root = bpf_map_lookup_elem(&wanted, &from);
+	if (root && *root) {
+		if (bpf_map_update_elem(&wanted, &to, root, BPF_ANY))
+			__sync_fetch_and_add(&lost, 1);
+	} else {
+		/* Its id may be that of a process that ended. */
+		bpf_map_delete_elem(&wanted, &to);
 	}
 	return 0;
 }

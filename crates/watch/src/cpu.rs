@@ -4,12 +4,14 @@
 //! that works between the kernel's ticks is measured like any other. While the programs are attached, every system
 //! call on the host takes the slower path through its tracepoints, so they are attached only during a measurement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder};
 use units::Nanos;
 
+use crate::find::with_children;
 use crate::kernel::load::begin;
 use crate::kernel::{LoadError, refused, require_host_pids};
 
@@ -18,6 +20,8 @@ use crate::kernel::{LoadError, refused, require_host_pids};
 pub enum Watched {
     /// Those of these processes.
     Pids(Vec<u32>),
+    /// Those of these processes and their descendants, whenever they begin.
+    Trees(Vec<u32>),
     /// All threads of the host.
     Everybody,
 }
@@ -48,8 +52,10 @@ pub struct Boundaries {
 /// All clocks at one instant, each since the programs were attached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// The sums per process, ended threads included, by pid.
+    /// The sums per process, ended threads included, by pid; of [`Watched::Trees`] without descendants that ended.
     pub processes: BTreeMap<u32, Boundaries>,
+    /// The sums per tree, ended processes included, by the pid of its first process.
+    pub trees: BTreeMap<u32, Boundaries>,
     /// Each running thread. Those that have ended since appear in one more reading.
     pub threads: Vec<ThreadClock>,
 }
@@ -71,6 +77,8 @@ pub struct ThreadClocks {
     _links: Vec<Link>,
     /// Sums of ended threads, by process.
     ended: BTreeMap<u32, Boundaries>,
+    /// The same, by tree.
+    ended_in_trees: BTreeMap<u32, Boundaries>,
     cost: BoundaryCost,
 }
 
@@ -99,11 +107,18 @@ impl ThreadClocks {
         let object = load(watched)?;
         let links: Result<_, _> = object.progs_mut().map(|program| program.attach()).collect();
         let links = links.map_err(|e| refused(&e))?;
-        let mut clocks =
-            ThreadClocks { object, _links: links, ended: BTreeMap::new(), cost: BoundaryCost::default() };
+        let mut clocks = ThreadClocks {
+            object,
+            _links: links,
+            ended: BTreeMap::new(),
+            ended_in_trees: BTreeMap::new(),
+            cost: BoundaryCost::default(),
+        };
         clocks.calibrate()?;
-        if let Watched::Pids(pids) = watched {
-            pids.iter().try_for_each(|&pid| clocks.want(pid))?;
+        match watched {
+            Watched::Pids(pids) => pids.iter().try_for_each(|&pid| clocks.want(pid, ALONE))?,
+            Watched::Trees(roots) => roots.iter().try_for_each(|&root| clocks.want_tree(root))?,
+            Watched::Everybody => {}
         }
         clocks.begin()?;
         Ok(clocks)
@@ -118,23 +133,59 @@ impl ThreadClocks {
         let now = clock::now();
         let clocks = map(&self.object, "clocks");
         let tids: Vec<_> = clocks.keys().collect();
-        let mut reading = Reading { processes: self.ended.clone(), threads: Vec::with_capacity(tids.len()) };
+        let mut reading = Reading {
+            processes: self.ended.clone(),
+            trees: self.ended_in_trees.clone(),
+            threads: Vec::with_capacity(tids.len()),
+        };
+        let roots = self.roots();
         for key in tids {
             let Some(raw) = whole(&clocks, &key) else { continue };
             let tid = u32::from_ne_bytes(key.try_into().expect("a thread's id has 32 bits"));
             let raw = raw.seen_at_rest(tid, now);
             let time = raw.boundaries(now).corrected(self.cost);
             reading.processes.entry(raw.tgid).or_default().add(&time);
+            let root = roots.get(&raw.tgid).copied();
+            if let Some(root) = root {
+                reading.trees.entry(root).or_default().add(&time);
+            }
             reading.threads.push(ThreadClock { pid: raw.tgid, tid, time });
             let is_over = raw.ended && raw.at == 0;
             if is_over && clocks.delete(&tid.to_ne_bytes()).is_ok() {
                 self.ended.entry(raw.tgid).or_default().add(&time);
+                if let Some(root) = root {
+                    self.ended_in_trees.entry(root).or_default().add(&time);
+                }
             }
         }
+        self.forget_ended(&roots, &reading.threads);
         reading
     }
 
-    /// The possible error of user and system time: as if each boundary picked up to twice what it took here.
+    /// By pid: the first process of the tree that a process is in.
+    fn roots(&self) -> BTreeMap<u32, u32> {
+        let wanted = map(&self.object, "wanted");
+        let root = |key: Vec<u8>| {
+            let root = wanted.lookup(&key, MapFlags::ANY).ok()??;
+            let [pid, root] = [key, root].map(|raw| raw.try_into().map(u32::from_ne_bytes).ok());
+            Some((pid?, root.filter(|&root| root != ALONE)?))
+        };
+        wanted.keys().filter_map(root).collect()
+    }
+
+    /// Makes room for others: descendants that ended are in the sum of their tree.
+    fn forget_ended(&mut self, roots: &BTreeMap<u32, u32>, threads: &[ThreadClock]) {
+        let seen: BTreeSet<u32> = threads.iter().map(|thread| thread.pid).collect();
+        for (pid, root) in roots {
+            let is_there = seen.contains(pid) || Path::new(&format!("/proc/{pid}")).exists();
+            if pid != root && !is_there {
+                let _ = map(&self.object, "wanted").delete(&pid.to_ne_bytes());
+                self.ended.remove(pid);
+            }
+        }
+    }
+
+    /// The possible error of user and system time: as if each boundary took up to twice what it took here.
     pub fn error(&self, time: &Boundaries) -> Nanos {
         time.hidden(self.cost)
     }
@@ -150,7 +201,7 @@ impl ThreadClocks {
     /// in the meantime.
     fn calibrate(&mut self) -> Result<(), LoadError> {
         let own = std::process::id();
-        self.want(own)?;
+        self.want(own, ALONE)?;
         self.begin()?;
         // The minimum: anything else in a batch makes it longer.
         let call_ps = self.least_each(|| (0..CALLS).for_each(|_| call()), |seen| (seen.user, seen.calls));
@@ -189,8 +240,24 @@ impl ThreadClocks {
         self.read().processes.get(&std::process::id()).copied().unwrap_or_default()
     }
 
-    fn want(&self, pid: u32) -> Result<(), LoadError> {
-        map(&self.object, "wanted").update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(|e| refused(&e))
+    fn want(&self, pid: u32, root: u32) -> Result<(), LoadError> {
+        map(&self.object, "wanted")
+            .update(&pid.to_ne_bytes(), &root.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| refused(&e))
+    }
+
+    /// The programs add the children of wanted processes from now on; those that exist are added until no new one is
+    /// found.
+    fn want_tree(&self, root: u32) -> Result<(), LoadError> {
+        let mut known = BTreeSet::new();
+        loop {
+            let family = with_children(&[root]).unwrap_or_else(|_| vec![root]);
+            let new: Vec<u32> = family.into_iter().filter(|&pid| known.insert(pid)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            new.into_iter().try_for_each(|pid| self.want(pid, root))?;
+        }
     }
 
     fn begin(&self) -> Result<(), LoadError> {
@@ -204,6 +271,9 @@ impl ThreadClocks {
             .map_err(|e| refused(&e))
     }
 }
+
+/// A process that is in no tree.
+const ALONE: u32 = 0;
 
 const BATCHES: usize = 20;
 const CALLS: usize = 200;

@@ -100,7 +100,7 @@ pub fn ports_of(processes: &[u32]) -> Result<Vec<u16>, FindError> {
 }
 
 /// These processes and all their descendants.
-fn with_children(roots: &[u32]) -> Result<Vec<u32>, FindError> {
+pub(crate) fn with_children(roots: &[u32]) -> Result<Vec<u32>, FindError> {
     let parents: Vec<(u32, u32)> = pids()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let mut all = roots.to_vec();
     let mut next = 0;

@@ -11,11 +11,12 @@ use crate::record_mode::RecordModeArg;
 /// Measure the CPU time of processes between two exact instants.
 ///
 /// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
-/// the interval. No privileges are needed. `parallax cpu 10 PID` measures one process for 10 s; `cpu 5 2 PID` measures
-/// two intervals of 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
+/// the interval. A process means its tree: all descendants are included, also those that start and end in between. No
+/// privileges are needed. `parallax cpu 10 PID` measures one server for 10 s; `cpu 5 2 PID` measures two intervals of
+/// 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
-                            parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
+                            parallax cpu [OPTIONS] [SECONDS [COUNT]] -p PID,… | --cgroup PATH | --unit NAME | --comm NAME | --all")]
 pub struct Args {
     /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
     #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
@@ -37,13 +38,25 @@ pub struct Args {
     #[arg(short = 'C', long, value_name = "NAME")]
     pub comm: Option<String>,
 
+    /// Leave out the descendants of the processes.
+    #[arg(long, conflicts_with_all = ["all", "comm", "cgroup", "unit"])]
+    pub only: bool,
+
+    /// All processes of a control group (a path as in /proc/PID/cgroup), by the group's own CPU accounting.
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+
+    /// All processes of a systemd unit, by its control group; a name without a type is a service.
+    #[arg(long, value_name = "NAME")]
+    pub unit: Option<String>,
+
     /// Also list each thread.
     #[arg(short, long)]
     pub threads: bool,
 
     /// Unit of the figures.
-    #[arg(short, long, value_name = "UNIT", default_value = "machine")]
-    pub unit: Unit,
+    #[arg(short = 'u', long = "in", value_name = "UNIT", default_value = "machine")]
+    pub figures: Unit,
 
     /// How to divide CPU time into user and system time.
     #[arg(long, value_name = "HOW", default_value = "auto")]

@@ -1,7 +1,6 @@
 //! `parallax cpu`: the CPU time of processes between two instants.
 
 mod args;
-mod lines;
 mod order;
 mod split;
 
@@ -30,6 +29,7 @@ use crate::exit::Exit;
 use crate::output::{printed, report_line};
 use crate::{observing, signals, terminal};
 use run::folder::ClaimedFolder;
+use run::measured;
 use run::record_lock::RecordLock;
 
 /// Runs the verb.
@@ -42,7 +42,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
     let claim = args.output.as_deref().map(ClaimedFolder::make).transpose()?;
-    let (meter, splitter) = match meters(args, &order) {
+    let meters = match meters(args, &order) {
         Ok(meters) => meters,
         Err(error) => {
             claim.into_iter().for_each(ClaimedFolder::release);
@@ -51,21 +51,28 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     };
     let own = host::process_cpu();
     let options = options(&order, line);
-    let mut watch = Watch::begin(args, &order, (meter, splitter), options)?;
+    let mut watch = Watch::begin(args, &order, meters, options)?;
     watch.run(&order, &stop)?;
     let used = host::process_cpu().zip(own).map(|(now, before)| now.saturating_sub(before));
     watch.end(used, stop.load(Ordering::Relaxed))
 }
 
-fn meters(args: &Args, order: &Order) -> anyhow::Result<(CpuMeter, Splitter)> {
+/// What measures, and memory with shared pages divided before anything is measured.
+struct Meters {
+    meter: CpuMeter,
+    splitter: Splitter,
+    proportional: Vec<Option<u64>>,
+}
+
+fn meters(args: &Args, order: &Order) -> anyhow::Result<Meters> {
     let detail = if args.threads { Detail::Threads } else { Detail::Processes };
     // Who is not there is found out first: to load programs takes a while.
-    drop(CpuMeter::start(order.wanted.clone(), detail)?);
+    let proportional = CpuMeter::start(order.wanted.clone(), detail)?.proportional();
     let mut splitter = Splitter::start(args.split, &order.wanted)?;
     let meter = CpuMeter::start(order.wanted.clone(), detail)?;
     splitter.read();
     splitter.close();
-    Ok((meter, splitter))
+    Ok(Meters { meter, splitter, proportional })
 }
 
 fn options(order: &Order, line: &CommandLine<'_>) -> BTreeMap<String, EffectiveOption> {
@@ -82,6 +89,7 @@ struct Watch<'a> {
     args: &'a Args,
     meter: CpuMeter,
     splitter: Splitter,
+    proportional: Vec<Option<u64>>,
     document: Observation,
     folder: Option<(ObservationWriter, Option<RecordLock>)>,
     /// From the first reading on.
@@ -98,7 +106,7 @@ impl<'a> Watch<'a> {
     fn begin(
         args: &'a Args,
         order: &Order,
-        (meter, splitter): (CpuMeter, Splitter),
+        Meters { meter, splitter, proportional }: Meters,
         options: BTreeMap<String, EffectiveOption>,
     ) -> anyhow::Result<Watch<'a>> {
         let results = CpuResults { cpus: meter.cpus(), tick_ns: meter.tick().0, ..CpuResults::default() };
@@ -120,7 +128,19 @@ impl<'a> Watch<'a> {
             let _ = writeln!(io::stderr(), "every {}; Ctrl-C ends it", order.interval);
         }
         let (total, spans, commands) = (None, 0, BTreeMap::new());
-        Ok(Watch { args, meter, splitter, document, folder, total, spans, commands, style, damage: None })
+        Ok(Watch {
+            args,
+            meter,
+            splitter,
+            proportional,
+            document,
+            folder,
+            total,
+            spans,
+            commands,
+            style,
+            damage: None,
+        })
     }
 
     fn run(&mut self, order: &Order, stop: &AtomicBool) -> anyhow::Result<()> {
@@ -165,7 +185,7 @@ impl<'a> Watch<'a> {
         if let Some((writer, _)) = &mut self.folder {
             let zero = Nanos(self.document.time.started_monotonic_ns);
             let start = span.begin.middle().saturating_sub(zero);
-            let written = writer.append(&line, start, lines::length(span), &[]);
+            let written = writer.append(&line, start, measured::length(span), &[]);
             self.damage = self.damage.take().or(written.err());
         }
         for process in &span.processes {
@@ -174,15 +194,15 @@ impl<'a> Watch<'a> {
             }
         }
         let several = order.count != Some(1);
-        let head =
-            several.then(|| format!("interval {}: {:.3} s", self.spans, lines::length(span).as_secs_f64()));
+        let head = several
+            .then(|| format!("interval {}: {:.3} s", self.spans, measured::length(span).as_secs_f64()));
         if self.args.json { Ok(()) } else { self.print(head, &line, Notes::Later) }
     }
 
     fn line_of(&self, span: &CpuSpan) -> CpuLine {
-        let mut line = lines::line(span, self.meter.tick());
+        let mut line = measured::line(span, self.meter.tick());
         if self.args.all {
-            lines::set_idle_apart(&mut line);
+            measured::set_idle_apart(&mut line);
         }
         line
     }
@@ -194,10 +214,11 @@ impl<'a> Watch<'a> {
         }
         let table = CpuTable {
             processes: &processes,
+            groups: &line.groups,
             idle: line.idle,
             cpus: self.meter.cpus(),
             tick: self.meter.tick(),
-            unit: self.args.unit.into(),
+            unit: self.args.figures.into(),
             commands: &self.commands,
         };
         let mut out = io::stdout().lock();
@@ -220,10 +241,11 @@ impl<'a> Watch<'a> {
     fn end(mut self, observer: Option<Nanos>, stopped: bool) -> anyhow::Result<Exit> {
         let total = self.total.take().expect("at least one interval is measured");
         let mut line = self.line_of(&total);
+        measured::set_proportional(&mut line.groups, &self.proportional, &self.meter.proportional());
         self.splitter.split_all(&mut line);
         self.document.missing.extend(self.splitter.lost());
         self.document.state = if stopped { State::Interrupted } else { State::Finished };
-        self.document.time.elapsed_ns = Some(lines::length(&total).0);
+        self.document.time.elapsed_ns = Some(measured::length(&total).0);
         if !line.processes.iter().any(|process| process.used.voluntary.is_some()) {
             let why = "/proc/PID/task/TID/status has no counts of them".to_owned();
             self.document.missing.push(MissingFact { what: "switches".to_owned(), why });
@@ -234,11 +256,12 @@ impl<'a> Watch<'a> {
             observer_ns: observer.map(|used| used.0),
             readings: line.readings,
             processes: line.processes.clone(),
+            groups: line.groups.clone(),
         });
         if self.args.json {
             printed(report::json(&self.document, &mut io::stdout()))?;
         } else if self.spans > 1 {
-            let seconds = lines::length(&total).as_secs_f64();
+            let seconds = measured::length(&total).as_secs_f64();
             let head = format!("all {} intervals: {seconds:.3} s", self.spans);
             self.print(Some(head), &line, Notes::Below)?;
         } else {
@@ -252,7 +275,7 @@ impl<'a> Watch<'a> {
             report_line(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
         }
         for process in &total.processes {
-            if let Some(reported) = lines::ended(process).filter(|_| !self.args.all) {
+            if let Some(reported) = measured::ended(process).filter(|_| !self.args.all) {
                 report_line(reported);
             }
         }

@@ -32,9 +32,13 @@ impl Order {
     fn read(args: &Args, is_process: impl Fn(u32) -> bool) -> anyhow::Result<Order> {
         let mut times: Vec<&str> = args.numbers.iter().map(String::as_str).collect();
         let mut pids = args.pid.clone();
-        let ways = [args.all, args.comm.is_some(), !pids.is_empty(), !args.pids.is_empty()];
+        let group = args.cgroup.is_some() || args.unit.is_some();
+        let ways = [args.all, args.comm.is_some(), group, !pids.is_empty(), !args.pids.is_empty()];
         let ways = ways.into_iter().filter(|&way| way).count();
-        ensure!(ways <= 1, "select processes in one way only: PID…, -p PID, --comm NAME or --all");
+        ensure!(
+            ways <= 1,
+            "select processes in one way only: PID…, -p PID, --cgroup PATH, --unit NAME, --comm NAME or --all"
+        );
         pids.extend(&args.pids);
         if ways == 0 {
             let from = first_pid(&times, is_process)?;
@@ -50,10 +54,13 @@ impl Order {
             "`{}` is one number too many; SECONDS and COUNT come before the processes",
             times[2]
         );
-        let wanted = match &args.comm {
-            Some(name) => Wanted::Comm(name.clone()),
-            None if args.all => Wanted::All,
-            None => Wanted::Pids(once(pids)),
+        let wanted = match (&args.comm, &args.cgroup, &args.unit) {
+            (Some(name), ..) => Wanted::Comm(name.clone()),
+            (_, Some(path), _) => Wanted::Cgroup(path.clone()),
+            (.., Some(name)) => Wanted::unit(name)?,
+            _ if args.all => Wanted::All,
+            _ if args.only => Wanted::Only(once(pids)),
+            _ => Wanted::Trees(once(pids)),
         };
         let interval = times.first().map_or(Ok(INTERVAL), |text| interval(text))?;
         let count = times.get(1).map_or(Ok(Some(1)), |text| count(text))?;
@@ -139,7 +146,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_pstime_prstat_and_pidstat_take_them() {
-        let pids = |pids: &[u32]| Wanted::Pids(pids.to_vec());
+        let pids = |pids: &[u32]| Wanted::Trees(pids.to_vec());
         means("7141", 5, Some(1), pids(&[7141]));
         means("10 7141", 10, Some(1), pids(&[7141]));
         means("5 2 7141", 5, Some(2), pids(&[7141]));
@@ -148,6 +155,8 @@ mod tests {
         means("5 2 -- 7141", 5, Some(2), pids(&[7141]));
         means("-p 7141 5 2", 5, Some(2), pids(&[7141]));
         means("-p 7141,19870", 5, Some(1), pids(&[7141, 19870]));
+        means("--only 7141", 5, Some(1), Wanted::Only(vec![7141]));
+        means("--cgroup /a/b 10", 10, Some(1), Wanted::Cgroup("/a/b".to_owned()));
         means("2s 3 --all", 2, Some(3), Wanted::All);
         means("--comm mariadbd 3000ms", 3, Some(1), Wanted::Comm("mariadbd".to_owned()));
     }
@@ -167,7 +176,10 @@ mod tests {
         for (line, reported) in [
             ("", "which processes? Give PID…, --comm NAME or --all"),
             ("5s", "which processes? Use `parallax cpu 5s PID…`, or --all"),
-            ("--all -p 7141", "select processes in one way only: PID…, -p PID, --comm NAME or --all"),
+            (
+                "--all -p 7141",
+                "select processes in one way only: PID…, -p PID, --cgroup PATH, --unit NAME, --comm NAME or --all",
+            ),
             ("--all 5 2 7141", "`7141` is one number too many; SECONDS and COUNT come before the processes"),
             ("0 --all", "`0` is out of range; SECONDS is from 10.0 ms to 168 hours"),
             ("five --all", "`five` is not a time; SECONDS is for example 5, 0.5 or 500ms"),

@@ -24,7 +24,7 @@ pub use self::boundaries::Splitter;
 mod boundaries {
     use std::collections::BTreeMap;
 
-    use record::observation::cpu::{CpuBoundary, CpuSplit, CpuUse, SplitMethod};
+    use record::observation::cpu::{CpuBoundary, CpuGroupKind, CpuSplit, CpuUse, SplitMethod};
     use watch::cpu::{Boundaries, ThreadClocks, Watched};
 
     use super::*;
@@ -44,6 +44,8 @@ mod boundaries {
     #[derive(Debug, Clone, Default)]
     struct Seen {
         processes: BTreeMap<u32, Boundaries>,
+        /// By the pid of the first process.
+        trees: BTreeMap<u32, Boundaries>,
         threads: BTreeMap<(u32, u32), Boundaries>,
     }
 
@@ -53,11 +55,12 @@ mod boundaries {
         /// When programs are asked for and cannot be loaded.
         pub fn start(by: SplitBy, wanted: &Wanted) -> anyhow::Result<Splitter> {
             let watched = match (by, wanted) {
-                (SplitBy::Ticks, _) | (SplitBy::Auto, Wanted::All | Wanted::Comm(_)) => {
+                (SplitBy::Ticks, _) | (SplitBy::Auto, Wanted::All | Wanted::Comm(_) | Wanted::Cgroup(_)) => {
                     return Ok(Splitter::default());
                 }
-                (_, Wanted::Pids(pids)) => Watched::Pids(pids.clone()),
-                (SplitBy::Ebpf, Wanted::All | Wanted::Comm(_)) => Watched::Everybody,
+                (_, Wanted::Trees(pids)) => Watched::Trees(pids.clone()),
+                (_, Wanted::Only(pids)) => Watched::Pids(pids.clone()),
+                (SplitBy::Ebpf, Wanted::All | Wanted::Comm(_) | Wanted::Cgroup(_)) => Watched::Everybody,
             };
             match ThreadClocks::start(&watched) {
                 Ok(clocks) => Ok(Splitter { clocks: Some(clocks), ..Splitter::default() }),
@@ -72,7 +75,7 @@ mod boundaries {
         pub fn read(&mut self) {
             let Some(clocks) = &mut self.clocks else { return };
             let reading = clocks.read();
-            self.now.processes = reading.processes;
+            (self.now.processes, self.now.trees) = (reading.processes, reading.trees);
             // A thread that ended is reported once, and its last values stay.
             let threads = reading.threads.into_iter().map(|thread| ((thread.pid, thread.tid), thread.time));
             self.now.threads.extend(threads);
@@ -98,6 +101,10 @@ mod boundaries {
 
         fn split(&self, line: &mut CpuLine, since: &Seen) {
             let Some(clocks) = &self.clocks else { return };
+            for group in line.groups.iter_mut().filter(|group| group.kind == CpuGroupKind::Tree) {
+                let Some(pid) = group.pid else { continue };
+                set(&mut group.used, clocks, self.now.trees.get(&pid), since.trees.get(&pid));
+            }
             for process in &mut line.processes {
                 let pid = process.pid;
                 set(&mut process.used, clocks, self.now.processes.get(&pid), since.processes.get(&pid));

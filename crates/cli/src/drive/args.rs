@@ -215,8 +215,9 @@ pub struct Args {
     #[arg(long, value_name = "CONDITION", value_parser = text("fail-if"), help_heading = "Checks")]
     fail_if: Vec<String>,
 
-    /// Measure the CPU time of these server processes on this host during the run. The report divides it by the
-    /// requests.
+    /// Measure CPU time, memory, page faults and storage of these server processes on this host, with their
+    /// descendants, during the run: PID, only:PID without descendants, cgroup:PATH, or unit:NAME for a systemd unit.
+    /// The report divides CPU time by the requests.
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = text("watch-cpu"), help_heading = "Output")]
     watch_cpu: Vec<String>,
 

@@ -35,6 +35,8 @@ pub enum Value {
     /// Percent of the available CPU time: of one CPU or of all, as the table says.
     CpuPercent(f64),
     Bytes(u64),
+    /// A difference of two sizes in bytes.
+    BytesChange(i64),
     /// A ratio, or an average of counts: one decimal place is enough.
     Number(f64),
     /// A number that names something: a process, a port.
@@ -54,7 +56,7 @@ impl Value {
         match self {
             Value::Ns(n) | Value::Count(n) | Value::Bytes(n) | Value::Id(n) => Some(*n as f64),
             Value::Items { count, .. } => Some(*count as f64),
-            Value::NsChange(change) => Some(*change as f64),
+            Value::NsChange(change) | Value::BytesChange(change) => Some(*change as f64),
             Value::PerSecond(n)
             | Value::Share(n)
             | Value::ShareChange(n)
@@ -93,6 +95,10 @@ impl fmt::Display for Value {
             Value::ShareChange(change) => format!("{:+.1}", change * 100.0),
             Value::CpuSeconds(n) | Value::CpuPercent(n) => four_digits(*n),
             Value::Bytes(n) => Bytes(*n).to_string(),
+            Value::BytesChange(change) => {
+                let sign = if *change < 0 { '-' } else { '+' };
+                format!("{sign}{}", Bytes(change.unsigned_abs()))
+            }
             Value::Number(n) => format!("{n:.1}"),
             Value::Id(n) => n.to_string(),
             Value::Text(text) => escape_text(text),

@@ -7,7 +7,8 @@
 //!
 //! A disturbance with a known end is also undone a little after that end, so that a stopped or starved first process
 //! does not keep its victim stopped. The guard has its own session, so that a signal to the process group of the
-//! first process does not reach it, and it ignores the signals that people send by name.
+//! first process does not reach it, it ignores the signals that people send by name, and where it may it leaves the
+//! control groups of the first process, so that what kills one of them as a whole does not reach it either.
 #![expect(unsafe_code, reason = "to ignore a signal has no safe wrapper here")]
 
 use std::ffi::OsString;
@@ -23,6 +24,7 @@ use units::Nanos;
 
 use super::error::DisturbError;
 use super::undo::{Ready, Undo};
+use crate::cgroup::tops;
 
 /// How to start this program again, as a second process.
 #[derive(Debug, Clone)]
@@ -191,7 +193,7 @@ pub fn guard() -> io::Result<()> {
     undone.map_err(io::Error::other)
 }
 
-/// Leaves the session and the process group of the first process, and ignores the signals that people send by name.
+/// Leaves the session, the process group and the control groups of the first process, and ignores the signals that people send by name.
 fn protect() -> io::Result<()> {
     rustix::process::setsid()?;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP] {
@@ -202,7 +204,18 @@ fn protect() -> io::Result<()> {
     let _ = rustix::thread::set_name(c"plx-guard");
     let _ = fs::write("/proc/self/oom_score_adj", "-1000");
     let _ = rustix::process::setpriority_process(None, -10);
+    leave_groups();
     Ok(())
+}
+
+/// Whoever kills the control group of the first process, by hand, as a service manager or for want of memory, must not
+/// kill its guard. The topmost groups are never killed and have no limits. Where that is not permitted the guard
+/// stays.
+fn leave_groups() {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    for top in tops(&mounts) {
+        let _ = fs::write(top.join("cgroup.procs"), std::process::id().to_string());
+    }
 }
 
 /// Undoes what is left when `orders` end.

@@ -8,7 +8,8 @@ use std::mem;
 
 use units::Nanos;
 
-use super::text::{self, SchedStat, Stat, Status};
+use super::group::{Faults, Memory, Storage};
+use super::text::{self, Reaped, SchedStat, Stat, Status};
 use super::usage::{Switches, Ticks};
 
 /// When something was read: the clock just before and just after it.
@@ -46,6 +47,7 @@ pub enum Detail {
 pub(super) struct ProcessReading {
     pub pid: u32,
     pub started: u64,
+    pub parent: u32,
     pub name: String,
     pub uid: u32,
     /// When [`run`](Self::run) was read.
@@ -54,9 +56,19 @@ pub(super) struct ProcessReading {
     pub run: Nanos,
     /// It had used at most this much more: for a thread on a CPU, the kernel's account is as of its last tick.
     pub hidden: Nanos,
+    /// How many of its threads were running or runnable; each may hide a tick.
+    pub running: u64,
+    /// The part of `hidden` that is not ticks: what it used while its threads were read.
+    pub late: Nanos,
     /// All threads have ended; the parent has not reaped it yet.
     pub has_ended: bool,
     pub ticks: Ticks,
+    pub faults: Faults,
+    /// What its children used that have ended and were waited for.
+    pub reaped: Reaped,
+    pub memory: Memory,
+    /// `None` where this user may not see it, or nobody wants it.
+    pub storage: Option<Storage>,
     pub threads: BTreeMap<u32, ThreadReading>,
 }
 
@@ -79,19 +91,28 @@ pub(super) struct Named {
     pub ticks: Ticks,
 }
 
+/// Whether bytes of storage are read: one more file per process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bytes {
+    Read,
+    Skip,
+}
+
 /// Reads processes into one buffer.
 #[derive(Debug)]
 pub(super) struct Reader {
     detail: Detail,
+    bytes: Bytes,
     tick: Nanos,
     cpus: u64,
     buffer: Vec<u8>,
 }
 
 impl Reader {
-    pub(super) fn new(detail: Detail) -> Reader {
+    pub(super) fn new(detail: Detail, bytes: Bytes) -> Reader {
         Reader {
             detail,
+            bytes,
             tick: clock::tick(),
             cpus: cpus_online().unwrap_or(1),
             buffer: Vec::with_capacity(4_096),
@@ -113,6 +134,12 @@ impl Reader {
         Ok((stat.name.to_owned(), stat.kernel_thread))
     }
 
+    /// The parent of a process and its own start, by which a reused id is recognized.
+    pub(super) fn parent(&mut self, pid: u32) -> io::Result<(u32, u64)> {
+        let text = self.read(&format!("/proc/{pid}/stat"))?;
+        text::stat(&text).map(|stat| (stat.parent, stat.started)).ok_or_else(not_of_form)
+    }
+
     /// Reads one process.
     ///
     /// # Errors
@@ -121,7 +148,8 @@ impl Reader {
     ///
     /// # Cost
     ///
-    /// Three system calls of about eight us, and 20 us more per thread: /proc produces each text when it is read.
+    /// Three system calls of about eight us, one more with [`Bytes::Read`], and 20 us per thread: /proc produces each
+    /// text when it is read.
     pub(super) fn process(&mut self, pid: u32) -> io::Result<ProcessReading> {
         let stat_text = self.read(&format!("/proc/{pid}/stat"))?;
         let stat = text::stat(&stat_text).ok_or_else(not_of_form)?;
@@ -131,39 +159,52 @@ impl Reader {
         let mut process = ProcessReading {
             pid,
             started: stat.started,
+            parent: stat.parent,
             name: stat.name.to_owned(),
             uid: 0,
             at,
             run,
             hidden: Nanos::ZERO,
+            running: 0,
+            late: Nanos::ZERO,
             has_ended: false,
             ticks: stat.ticks,
+            faults: stat.faults,
+            reaped: stat.reaped,
+            memory: Memory { virtual_size: stat.virtual_size, ..Memory::NONE },
+            storage: None,
             threads: BTreeMap::new(),
         };
-        let running = self.threads(&mut process)?;
+        if self.bytes == Bytes::Read {
+            process.storage =
+                self.read(&format!("/proc/{pid}/io")).ok().and_then(|text| text::storage(&text));
+        }
+        self.threads(&mut process)?;
         // A thread that ran when the clock was read and is now found asleep has left its CPU since, which brought its
         // account up to date: the clock shows that now.
-        let since = process_clock(pid)?.saturating_sub(run);
-        process.hidden = Nanos(running.min(self.cpus) * self.tick.0) + since;
+        process.late = process_clock(pid)?.saturating_sub(run);
+        process.hidden = Nanos(process.running.min(self.cpus) * self.tick.0) + process.late;
         Ok(process)
     }
 
-    /// Reads its threads; returns how many of them run or are runnable.
-    fn threads(&mut self, process: &mut ProcessReading) -> io::Result<u64> {
-        let mut running = 0;
+    /// Reads its threads.
+    fn threads(&mut self, process: &mut ProcessReading) -> io::Result<()> {
         let mut alive = false;
         for tid in numbered(&format!("/proc/{}/task", process.pid))? {
             // Threads end at any moment; what such a thread used is in the clock of the process.
             let Ok((status, thread)) = self.thread(process.pid, tid) else { continue };
             if tid == process.pid {
                 process.uid = status.uid;
+                if let Some(resident) = status.resident {
+                    (process.memory.resident, process.memory.swapped) = (resident, status.swapped);
+                }
             }
-            running += u64::from(status.state == 'R');
+            process.running += u64::from(status.state == 'R');
             alive |= !matches!(status.state, 'Z' | 'X' | 'x');
             process.threads.insert(tid, thread);
         }
         process.has_ended = !alive;
-        Ok(running)
+        Ok(())
     }
 
     fn thread(&mut self, pid: u32, tid: u32) -> io::Result<(Status, ThreadReading)> {
@@ -220,8 +261,19 @@ pub fn cpus_online() -> Option<u64> {
 
 /// Whether a user-space process has this id now.
 pub fn is_process(pid: u32) -> bool {
-    let mut reader = Reader::new(Detail::Processes);
+    let mut reader = Reader::new(Detail::Processes, Bytes::Skip);
     reader.name(pid).is_ok_and(|(_, kernel_thread)| !kernel_thread)
+}
+
+/// Memory of a process in bytes, each page divided by the number of processes that share it (PSS); `None` where this
+/// user may not see it.
+///
+/// # Cost
+///
+/// The kernel walks the whole address space under the process's own lock, some milliseconds per GiB: not during a
+/// measurement.
+pub(super) fn proportional(pid: u32) -> Option<u64> {
+    text::proportional(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?)
 }
 
 /// The command line of a process; `None` if it has none, or has ended.
@@ -269,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_clock_of_a_process_is_the_sum_of_its_threads() {
-        let mut reader = Reader::new(Detail::Threads);
+        let mut reader = Reader::new(Detail::Threads, Bytes::Read);
         let own = reader.process(std::process::id()).unwrap();
         assert!(own.threads.len() >= 2 && !own.has_ended, "the tests have a thread each");
         let sum: u64 = own.threads.values().map(|thread| thread.run.0).sum();
@@ -279,7 +331,7 @@ mod tests {
 
     #[test]
     fn no_process_is_an_error() {
-        let mut reader = Reader::new(Detail::Processes);
+        let mut reader = Reader::new(Detail::Processes, Bytes::Skip);
         assert!(reader.process(u32::MAX).is_err());
         assert!(process_clock(u32::MAX).is_err());
         assert!(!is_process(u32::MAX) && is_process(std::process::id()));

@@ -2,6 +2,7 @@
 
 use units::Nanos;
 
+use super::group::{Faults, Storage};
 use super::usage::{Switches, Ticks};
 
 /// The fields of `/proc/PID/stat` that are needed here.
@@ -9,10 +10,23 @@ use super::usage::{Switches, Ticks};
 pub(super) struct Stat<'a> {
     pub name: &'a str,
     pub state: char,
+    pub parent: u32,
     pub kernel_thread: bool,
     pub ticks: Ticks,
+    pub faults: Faults,
+    pub reaped: Reaped,
     /// Hundredths of a second since boot. Together with the id it identifies a process until the next boot.
     pub started: u64,
+    /// Size of the address space, in bytes.
+    pub virtual_size: u64,
+}
+
+/// What a process's children used that have ended and were waited for, and theirs: the kernel adds a child's account
+/// to its parent's when the parent waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Reaped {
+    pub ticks: Ticks,
+    pub faults: Faults,
 }
 
 /// The fields of `/proc/PID/task/TID/status` that are needed here.
@@ -23,6 +37,9 @@ pub(super) struct Status {
     pub state: char,
     /// Absent only before Linux 2.6.23, and where a sandbox imitates /proc.
     pub switches: Option<Switches>,
+    /// In bytes. A kernel thread and a process that has ended have neither.
+    pub resident: Option<u64>,
+    pub swapped: Option<u64>,
 }
 
 /// `/proc/PID/task/TID/schedstat`, for one thread.
@@ -42,10 +59,28 @@ pub(super) fn stat(text: &str) -> Option<Stat<'_>> {
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let mut number = |skipped: usize| fields.nth(skipped)?.parse::<u64>().ok();
-    let flags = number(5)?;
-    let ticks = Ticks { user: number(4)?, system: number(0)? };
-    let started = number(6)?;
-    Some(Stat { name, state, kernel_thread: flags & PF_KTHREAD != 0, ticks, started })
+    let parent = u32::try_from(number(0)?).ok()?;
+    let flags = number(4)?;
+    let (minor, minor_reaped) = (number(0)?, number(0)?);
+    let (major, major_reaped) = (number(0)?, number(0)?);
+    let ticks = Ticks { user: number(0)?, system: number(0)? };
+    let reaped = Reaped {
+        ticks: Ticks { user: number(0)?, system: number(0)? },
+        faults: Faults { minor: minor_reaped, major: major_reaped },
+    };
+    let started = number(4)?;
+    let virtual_size = number(0)?;
+    Some(Stat {
+        name,
+        state,
+        parent,
+        kernel_thread: flags & PF_KTHREAD != 0,
+        ticks,
+        faults: Faults { minor, major },
+        reaped,
+        started,
+        virtual_size,
+    })
 }
 
 /// `include/linux/sched.h`; the same since Linux 2.6.
@@ -57,14 +92,31 @@ pub(super) fn status(text: &str) -> Option<Status> {
         text.lines().find_map(|line| of_name(line).map(|length| line[line.len() - length..].trim_start()))
     };
     let first = |name: &str| field(name)?.split_ascii_whitespace().next();
-    let count = |name: &str| first(name)?.parse().ok();
+    let count = |name: &str| first(name)?.parse::<u64>().ok();
+    let kib = |name: &str| count(name)?.checked_mul(1_024);
     let switches = count("voluntary_ctxt_switches").zip(count("nonvoluntary_ctxt_switches"));
     Some(Status {
         group: first("Tgid")?.parse().ok()?,
         uid: first("Uid")?.parse().ok()?,
         state: first("State")?.chars().next()?,
         switches: switches.map(|(voluntary, involuntary)| Switches { voluntary, involuntary }),
+        resident: kib("VmRSS"),
+        swapped: kib("VmSwap"),
     })
+}
+
+/// `/proc/PID/io`: bytes read from storage and written to it, with those of the children that were waited for.
+pub(super) fn storage(text: &str) -> Option<Storage> {
+    let field = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok())
+    };
+    Some(Storage { read: field("read_bytes")?, written: field("write_bytes")? })
+}
+
+/// `Pss` of `/proc/PID/smaps_rollup`, in bytes.
+pub(super) fn proportional(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1_024)
 }
 
 pub(super) fn sched_stat(text: &str) -> Option<SchedStat> {
@@ -105,7 +157,11 @@ mod tests {
     fn a_name_may_hold_parentheses_and_blanks() {
         let stat = stat(STAT).unwrap();
         assert_eq!((stat.name, stat.state, stat.kernel_thread), ("a) R 1 (b", 'S', false));
-        assert_eq!((stat.ticks, stat.started), (Ticks { user: 15, system: 26 }, 22_744));
+        assert_eq!((stat.parent, stat.ticks, stat.started), (1, Ticks { user: 15, system: 26 }, 22_744));
+        assert_eq!((stat.faults, stat.virtual_size), (Faults { minor: 2_046, major: 3 }, 8_798_208));
+        let reaped =
+            Reaped { ticks: Ticks { user: 152, system: 130 }, faults: Faults { minor: 68_741, major: 115 } };
+        assert_eq!(stat.reaped, reaped);
         let kernel = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 7 0 0 20 0 1 0 3 0 0";
         assert!(super::stat(kernel).unwrap().kernel_thread);
     }
@@ -113,9 +169,13 @@ mod tests {
     #[test]
     fn a_status_has_owner_group_and_switches() {
         let text = "Name:\tState: Z\nUmask:\t0022\nState:\tR (running)\nTgid:\t12\nPid:\t13\nUid:\t33\t0\t0\t0\n\
-            voluntary_ctxt_switches:\t344\nnonvoluntary_ctxt_switches:\t33\n";
+            VmRSS:\t    4868 kB\nVmSwap:\t       0 kB\nvoluntary_ctxt_switches:\t344\nnonvoluntary_ctxt_switches:\t33\n";
         let switches = Some(Switches { voluntary: 344, involuntary: 33 });
-        assert_eq!(status(text), Some(Status { group: 12, uid: 33, state: 'R', switches }));
+        let (resident, swapped) = (Some(4_984_832), Some(0));
+        assert_eq!(
+            status(text),
+            Some(Status { group: 12, uid: 33, state: 'R', switches, resident, swapped })
+        );
         let without = text.split("voluntary").next().unwrap();
         assert_eq!(status(without).unwrap().switches, None);
     }
@@ -130,6 +190,16 @@ mod tests {
         assert!(status.group == std::process::id() && status.switches.is_some(), "{status:?}");
         assert!(sched_stat(&read("schedstat")).unwrap().slices > 0);
         assert!(cpu_count(&std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap()) > Some(0));
+    }
+
+    #[test]
+    fn storage_and_proportional_memory_are_in_bytes() {
+        let io = "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: 4096\nwrite_bytes: 8192\n\
+            cancelled_write_bytes: 0\n";
+        assert_eq!(storage(io), Some(Storage { read: 4_096, written: 8_192 }));
+        assert_eq!(storage("rchar: 9\n"), None);
+        let rollup = "5591e-7ffd [rollup]\nRss:  4868 kB\nPss:   1313 kB\nPss_Dirty:  580 kB\n";
+        assert_eq!(proportional(rollup), Some(1_313 * 1_024));
     }
 
     #[test]
@@ -151,6 +221,7 @@ mod tests {
         #[test]
         fn any_text_is_parsed_without_a_panic(text in "\\PC*", cut in 0usize..400) {
             let _ = (stat(&text), status(&text), sched_stat(&text), cpu_count(&text), command_line(text.as_bytes()));
+            let _ = (storage(&text), proportional(&text));
             let cut = STAT.floor_char_boundary(cut.min(STAT.len()));
             let _ = stat(&STAT[..cut]);
         }

@@ -53,7 +53,7 @@ impl Usage {
     }
 
     /// Adds what was used in the span that began where this one ended.
-    fn join(&mut self, later: &Usage) {
+    pub(super) fn join(&mut self, later: &Usage) {
         self.to = later.to;
         self.run += later.run;
         // What was hidden between the two spans is not an error of the whole.
@@ -388,7 +388,7 @@ impl Counts {
 }
 
 impl Switches {
-    fn plus(self, more: Switches) -> Switches {
+    pub(super) fn plus(self, more: Switches) -> Switches {
         Switches {
             voluntary: self.voluntary.saturating_add(more.voluntary),
             involuntary: self.involuntary.saturating_add(more.involuntary),

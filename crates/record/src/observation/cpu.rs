@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::surroundings::{GroupMemory, GroupResources};
+
 /// What `cpu` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
@@ -19,6 +21,9 @@ pub struct CpuResults {
     pub readings: u64,
     /// By pid.
     pub processes: Vec<CpuProcess>,
+    /// The trees, single processes or control group that were asked for, each as a whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<CpuGroup>,
 }
 
 /// What `cpu` says of one interval, next to the frame of the line.
@@ -26,11 +31,56 @@ pub struct CpuResults {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuLine {
     pub readings: u64,
-    /// By pid. Of all processes of a host: those that used CPU time, began or ended.
+    /// By pid. Of all processes of a host: those that used CPU time, began or ended. Of a tree or a control group:
+    /// those that exist at the end, and the first process of the tree.
     pub processes: Vec<CpuProcess>,
+    /// As in the results, for this interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<CpuGroup>,
     /// How many others were there and used nothing.
     #[serde(default)]
     pub idle: u64,
+}
+
+/// Processes that were measured as one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct CpuGroup {
+    pub kind: CpuGroupKind,
+    /// The process, or the first of the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The path of the control group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The name of the process, or the last part of the path.
+    pub name: String,
+    /// Of all processes, with those that began and ended meanwhile. Waits, slices and switches are of those that were
+    /// seen.
+    pub used: CpuUse,
+    /// How many of the processes that were seen began and ended.
+    pub began: u64,
+    pub ended: u64,
+    /// How many of those that ended left their account to nobody: what they used after the last reading is missing.
+    pub cut: u64,
+    /// Whether waits and switches are those of all processes for all of the time; otherwise they are lower bounds.
+    pub counts_all: bool,
+    /// What else they used.
+    pub resources: GroupResources,
+    pub memory: GroupMemory,
+}
+
+/// What processes were measured as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CpuGroupKind {
+    /// A process and its descendants.
+    Tree,
+    /// A process without its children, by `--only`.
+    Process,
+    /// A control group and those below it; its CPU time, faults and bytes are by its own account.
+    Cgroup,
 }
 
 /// One process.

@@ -3,34 +3,44 @@
 //! A file next to the JVM and SIGQUIT make it open a socket; the socket accepts the command `Compiler.perfmap`, which
 //! JDK 17 and later know. A JVM that does not catch SIGQUIT would be killed by it, so none is sent to it.
 
-use std::fs::{self, OpenOptions};
+//! The JVM's `/tmp` may be a stranger's: it is reached by [`World`], and the socket counts only if it is a socket of
+//! the JVM's user.
+
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
-/// A busy JVM replies within a tenth of that.
-const PATIENCE: Nanos = Nanos::from_secs(5);
+use super::world::World;
+
+/// For the whole dialogue. A busy JVM with a hundred thousand methods takes two seconds.
+const PATIENCE: Nanos = Nanos::from_secs(20);
 const POLL: Nanos = Nanos::from_millis(20);
-const REPLY_LONGEST: u64 = 64 << 10;
+const REPLY_LONGEST: usize = 64 << 10;
 
 /// Makes the JVM `pid`, whose pid in its own namespace is `inner_pid` and which runs as user `owner`, write its perf
 /// map.
 ///
 /// # Errors
 ///
-/// The reason, in words for people.
+/// The reason, in words for people, after 20 s at the latest.
 pub fn write_perf_map(pid: u32, inner_pid: u32, owner: u32) -> Result<(), String> {
-    let socket = format!("/proc/{pid}/root/tmp/.java_pid{inner_pid}");
-    let socket = Path::new(&socket);
-    if !is_socket_of(socket, owner) {
-        wake(pid, inner_pid, owner, socket)?;
-    }
-    let reply = ask(socket).map_err(|error| format!("the JVM's attach socket: {error}"))?;
+    let deadline = clock::now() + PATIENCE;
+    let failed = |error: io::Error| format!("the JVM's attach socket: {error}");
+    let tmp = World::of(pid).and_then(|world| world.directory("tmp")).map_err(failed)?;
+    let socket = match socket(&tmp, inner_pid, owner) {
+        Ok(socket) => socket,
+        Err(_) => wake(pid, inner_pid, owner, &tmp, deadline)?,
+    };
+    let reply = ask(&socket, deadline).map_err(failed)?;
     match reply.split_once('\n') {
         Some(("0", _)) => Ok(()),
         _ => Err(format!(
@@ -41,20 +51,18 @@ pub fn write_perf_map(pid: u32, inner_pid: u32, owner: u32) -> Result<(), String
 }
 
 /// Makes the JVM listen.
-fn wake(pid: u32, inner_pid: u32, owner: u32, socket: &Path) -> Result<(), String> {
+fn wake(pid: u32, inner_pid: u32, owner: u32, tmp: &OwnedFd, deadline: Nanos) -> Result<File, String> {
     if !catches_quit(pid) {
         return Err("the JVM does not handle SIGQUIT, so it cannot be asked for its names (-Xrs?)".to_owned());
     }
-    let request =
-        Path::new("/proc").join(pid.to_string()).join("root/tmp").join(format!(".attach_pid{inner_pid}"));
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&request);
-    if let Err(error) = made {
-        return Err(format!("{}: {error}", request.display()));
-    }
+    let name = format!(".attach_pid{inner_pid}");
+    let new = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let request = rustix::fs::openat(tmp, &name, new, Mode::RUSR | Mode::WUSR)
+        .map_err(|error| format!("/tmp/{name}: {error}"))?;
     // The JVM checks that the file belongs to its own user.
-    let _ = std::os::unix::fs::lchown(&request, Some(owner), None);
-    let woken = send_quit(pid).and_then(|()| wait_for(socket, owner));
-    let _ = fs::remove_file(&request);
+    let _ = std::os::unix::fs::fchown(&request, Some(owner), None);
+    let woken = send_quit(pid).and_then(|()| wait_for(tmp, inner_pid, owner, deadline));
+    let _ = rustix::fs::unlinkat(tmp, &name, AtFlags::empty());
     woken
 }
 
@@ -63,11 +71,10 @@ fn send_quit(pid: u32) -> Result<(), String> {
     kill_process(pid, Signal::QUIT).map_err(|error| format!("cannot signal the JVM: {error}"))
 }
 
-fn wait_for(socket: &Path, owner: u32) -> Result<(), String> {
-    let until = clock::now() + PATIENCE;
-    while clock::now() < until {
-        if is_socket_of(socket, owner) {
-            return Ok(());
+fn wait_for(tmp: &OwnedFd, inner_pid: u32, owner: u32, deadline: Nanos) -> Result<File, String> {
+    while clock::now() < deadline {
+        if let Ok(socket) = socket(tmp, inner_pid, owner) {
+            return Ok(socket);
         }
         clock::sleep_until(clock::now() + POLL);
     }
@@ -77,17 +84,44 @@ fn wait_for(socket: &Path, owner: u32) -> Result<(), String> {
     ))
 }
 
-fn is_socket_of(path: &Path, owner: u32) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket() && facts.uid() == owner)
+/// The attach socket, not connected yet, but held: another file of this name would not be it.
+fn socket(tmp: &OwnedFd, inner_pid: u32, owner: u32) -> io::Result<File> {
+    let place = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let socket = File::from(rustix::fs::openat(tmp, format!(".java_pid{inner_pid}"), place, Mode::empty())?);
+    let facts = socket.metadata()?;
+    if !facts.file_type().is_socket() || facts.uid() != owner {
+        return Err(io::Error::other("it is not a socket of the JVM's user"));
+    }
+    Ok(socket)
 }
 
-fn ask(socket: &Path) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+fn ask(socket: &File, deadline: Nanos) -> io::Result<String> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no reply within {}", PATIENCE.written()));
+    // A length of 0 would mean no limit.
+    let left = || match deadline.saturating_sub(clock::now()) {
+        Nanos::ZERO => Err(late()),
+        left => Ok(Duration::from_nanos(left.0)),
+    };
+    let is_late = |error: io::Error| {
+        if error.kind() == io::ErrorKind::WouldBlock { late() } else { error }
+    };
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let stream = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    // It also limits how long a full backlog may hold up the connection.
+    set_socket_timeout(&stream, Timeout::Send, Some(left()?))?;
+    let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", socket.as_raw_fd()))?;
+    rustix::net::connect(&stream, &address).map_err(|error| is_late(error.into()))?;
+    let mut stream = UnixStream::from(stream);
     // Version of the protocol, the command, its three arguments.
-    stream.write_all(b"1\0jcmd\0Compiler.perfmap\0\0\0")?;
-    let mut reply = Vec::new();
-    stream.take(REPLY_LONGEST).read_to_end(&mut reply)?;
+    stream.write_all(b"1\0jcmd\0Compiler.perfmap\0\0\0").map_err(is_late)?;
+    let (mut reply, mut part) = (Vec::new(), [0; 4_096]);
+    while reply.len() < REPLY_LONGEST {
+        stream.set_read_timeout(Some(left()?))?;
+        match stream.read(&mut part).map_err(is_late)? {
+            0 => break,
+            length => reply.extend(&part[..length]),
+        }
+    }
     Ok(String::from_utf8_lossy(&reply).into_owned())
 }
 
@@ -101,6 +135,8 @@ fn catches_quit(pid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     /// If this fails, a process that is not a JVM, or one started with -Xrs, is killed by being profiled.
@@ -112,5 +148,55 @@ mod tests {
         assert!(child.try_wait().unwrap().is_none(), "it is still running");
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    fn place() -> (tempfile::TempDir, OwnedFd) {
+        let folder = tempfile::tempdir().unwrap();
+        let tmp = rustix::fs::open(folder.path(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        (folder, tmp)
+    }
+
+    /// If this fails, a stranger's process makes a profiler that is root speak to any socket of the host.
+    #[test]
+    fn only_a_socket_of_the_jvms_user_is_spoken_to() {
+        let (folder, tmp) = place();
+        let own = fs::metadata(folder.path()).unwrap().uid();
+        let listener = UnixListener::bind(folder.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", folder.path().join(".java_pid7")).unwrap();
+        assert!(socket(&tmp, 7, own).is_err(), "a link");
+        fs::write(folder.path().join(".java_pid8"), "").unwrap();
+        assert!(socket(&tmp, 8, own).is_err(), "a file");
+        fs::rename(folder.path().join("elsewhere"), folder.path().join(".java_pid9")).unwrap();
+        assert!(socket(&tmp, 9, own + 1).is_err(), "another user's");
+        let place = socket(&tmp, 9, own).unwrap();
+        let replies = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // To close with something unread would be a reset.
+            let _ = stream.read(&mut [0; 64]).unwrap();
+            stream.write_all(b"0\ndone\n").unwrap();
+        });
+        // By what was looked at, whatever its name is by now.
+        fs::rename(folder.path().join(".java_pid9"), folder.path().join("moved")).unwrap();
+        assert_eq!(ask(&place, clock::now() + Nanos::from_secs(20)).unwrap(), "0\ndone\n");
+        replies.join().unwrap();
+    }
+
+    /// If this fails, a byte from time to time keeps a profile from ending.
+    #[test]
+    fn a_slow_reply_has_one_deadline() {
+        let (folder, tmp) = place();
+        let listener = UnixListener::bind(folder.path().join(".java_pid7")).unwrap();
+        let place = socket(&tmp, 7, fs::metadata(folder.path()).unwrap().uid()).unwrap();
+        let drips = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            while stream.write_all(b".").is_ok() {
+                clock::sleep_until(clock::now() + POLL);
+            }
+        });
+        let begin = clock::now();
+        let late = ask(&place, begin + Nanos::from_millis(300)).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut, "{late}");
+        assert!(clock::now() - begin < Nanos::from_secs(10));
+        drips.join().unwrap();
     }
 }

@@ -11,10 +11,11 @@ mod programs;
 mod spaces;
 mod symbols;
 mod unwind;
+mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use record::document::MissingFact;
 use record::observation::profile::{
@@ -31,6 +32,8 @@ use self::programs::Programs;
 use self::spaces::Spaces;
 use self::symbols::Symbols;
 use self::unwind::Unwinding;
+use self::world::{Owner, World};
+use crate::find;
 use crate::kernel::{LoadError, require_host_pids};
 
 /// Why there is no profile. Messages are one line each.
@@ -185,7 +188,8 @@ impl Profiler {
             (self.roots.iter().position(|root| root == pid).unwrap_or(usize::MAX), *pid)
         });
         let mut missing = Vec::new();
-        let perf_maps = perf_maps(&processes, &self.spaces, &mut missing);
+        let seen = addresses.values().flatten().copied().collect();
+        let perf_maps = perf_maps(&processes, &self.spaces, &seen, &mut missing);
         let mut symbols = Symbols::new(self.spaces, perf_maps);
         let folded = fold::fold(&weights, &addresses, &mut symbols);
         let is_jvm =
@@ -295,6 +299,7 @@ fn found_waits(folded: &Folded, rate: u32) -> Vec<Wait> {
 fn perf_maps(
     processes: &[(u32, u32)],
     spaces: &Spaces,
+    seen: &BTreeSet<u64>,
     missing: &mut Vec<MissingFact>,
 ) -> BTreeMap<u32, PerfMap> {
     let mut maps = BTreeMap::new();
@@ -312,18 +317,36 @@ fn perf_maps(
                 &format!("{why}; -XX:+DumpPerfMapAtExit writes the names when it ends"),
             ));
         }
-        let name = format!("tmp/perf-{inner}.map");
-        let path =
-            if is_alive { PathBuf::from(format!("/proc/{pid}/root")) } else { PathBuf::from("/") }.join(name);
-        match PerfMap::read(&path, owner) {
-            Ok(map) if !map.is_empty() => drop(maps.insert(*pid, map)),
-            Ok(_) => {}
+        match perf_map(is_alive.then_some(*pid), inner, owner, seen) {
+            Ok(Some(map)) => drop(maps.insert(*pid, map)),
             // Most processes have none, and need none.
-            Err(_) if !is_jvm && !path.exists() => {}
-            Err(why) => missing.push(fact("run_time_frames", &format!("no names of run-time code: {why}"))),
+            Ok(None) if !is_jvm => {}
+            Ok(None) => {
+                let why = format!("no names of run-time code: there is no /tmp/perf-{inner}.map");
+                missing.push(fact("run_time_frames", &why));
+            }
+            Err(why) => missing.push(fact(
+                "run_time_frames",
+                &format!("no names of run-time code: /tmp/perf-{inner}.map: {why}"),
+            )),
         }
     }
     maps
+}
+
+/// The perf map of a process that runs as `pid`, or has ended; `None` where there is none. Anybody can write to the file's folder: it counts only if it belongs to the process's user or to root.
+fn perf_map(
+    pid: Option<u32>,
+    inner_pid: u32,
+    owner: u32,
+    seen: &BTreeSet<u64>,
+) -> Result<Option<PerfMap>, String> {
+    let world = pid.map_or_else(World::own, World::of).map_err(|error| error.to_string())?;
+    let file = match world.file(&format!("tmp/perf-{inner_pid}.map"), Owner::OrRoot(owner)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(|error| error.to_string())?,
+    };
+    PerfMap::read(file, seen).map(Some)
 }
 
 /// Reasons to doubt the stacks.
@@ -403,26 +426,9 @@ fn is_alive(pid: u32) -> bool {
 
 /// The processes and all their current descendants.
 fn with_children(processes: &[u32]) -> Vec<u32> {
-    let mut all = processes.to_vec();
-    let mut next = 0;
-    while next < all.len() && all.len() < PROCESSES_MOST {
-        for child in children(all[next]) {
-            if !all.contains(&child) {
-                all.push(child);
-            }
-        }
-        next += 1;
-    }
+    let mut all = find::with_children(processes).unwrap_or_else(|_| processes.to_vec());
+    all.truncate(PROCESSES_MOST);
     all
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
-    let lists = tasks.into_iter().flatten().flatten();
-    let lists = lists.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }
 
 const JVM: &str = "libjvm.so";

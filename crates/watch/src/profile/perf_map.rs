@@ -1,68 +1,79 @@
 //! Names of code generated at run time, as its compiler publishes them: `/tmp/perf-PID.map`.
 //!
 //! A line is `START SIZE NAME`, the first two in hexadecimal; a later line wins where it overlaps an earlier one.
-//! Anybody can write to the file's folder, so the file counts only when it belongs to the process's owner or to root.
+//! The file may have hundreds of MiB, and be written by a stranger: it is read line by line, and only the names of
+//! addresses that were seen are kept.
 
-use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader, Read};
 
-/// The map of a very large application has some 20 MiB.
-const LONGEST: u64 = 256 << 20;
+/// The map of a very large application has some 250 MiB after days of recompilation.
+const LONGEST: u64 = 1 << 30;
+/// The longest names of Java methods have some hundred bytes.
+const LINE_LONGEST: usize = 1_024;
+/// Names of a hundred thousand methods.
+const NAMES_LONGEST: usize = 32 << 20;
 
 /// Names by address.
 #[derive(Debug, Default)]
 pub struct PerfMap {
     names: BTreeMap<u64, (u64, String)>,
+    bytes: usize,
 }
 
 impl PerfMap {
-    /// Reads the map at `path` of a process whose user is `owner`.
+    /// Reads the names of the code at the addresses `seen`, or just before them.
     ///
     /// # Errors
     ///
-    /// Why it does not count, in words for people.
-    pub fn read(path: &Path, owner: u32) -> Result<PerfMap, String> {
-        let shown = path.display();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(path)
-            .map_err(|error| format!("{shown}: {error}"))?;
-        let facts = file.metadata().map_err(|error| format!("{shown}: {error}"))?;
-        if !facts.is_file() || (facts.uid() != owner && facts.uid() != 0) {
-            return Err(format!("{shown} is not owned by the user of the process"));
-        }
-        let mut text = Vec::new();
-        file.take(LONGEST + 1).read_to_end(&mut text).map_err(|error| format!("{shown}: {error}"))?;
-        if text.len() as u64 > LONGEST {
-            return Err(format!("{shown} is larger than {} MiB", LONGEST >> 20));
-        }
-        Ok(PerfMap::parse(&String::from_utf8_lossy(&text)))
-    }
-
-    fn parse(text: &str) -> PerfMap {
+    /// When the file cannot be read, or is longer than any map.
+    ///
+    /// # Cost
+    ///
+    /// Memory for the names that are found, at most 32 MiB, and for one line.
+    pub fn read(file: impl Read, seen: &BTreeSet<u64>) -> Result<PerfMap, String> {
         let mut map = PerfMap::default();
-        for line in text.lines() {
-            let mut parts = line.trim_end().splitn(3, ' ');
-            let mut hex = || u64::from_str_radix(parts.next()?.trim_start_matches("0x"), 16).ok();
-            let (Some(start), Some(size)) = (hex(), hex()) else { continue };
-            let (Some(name), Some(end)) = (parts.next(), start.checked_add(size)) else { continue };
-            map.insert(start, end, name);
+        let mut reader = BufReader::new(file.take(LONGEST + 1));
+        let (mut line, mut length) = (Vec::with_capacity(LINE_LONGEST), 0_u64);
+        loop {
+            line.clear();
+            let read = read_line(&mut reader, &mut line).map_err(|error| error.to_string())?;
+            length += read;
+            if length > LONGEST {
+                return Err(format!("it is larger than {} MiB", LONGEST >> 20));
+            }
+            if read == 0 {
+                return Ok(map);
+            }
+            map.take(&line, seen);
+            if map.bytes > NAMES_LONGEST {
+                return Err(format!("its names are larger than {} MiB", NAMES_LONGEST >> 20));
+            }
         }
-        map
     }
 
-    fn insert(&mut self, start: u64, end: u64, name: &str) {
+    fn take(&mut self, line: &[u8], seen: &BTreeSet<u64>) {
+        let line = String::from_utf8_lossy(line);
+        let mut parts = line.trim_end().splitn(3, ' ');
+        let mut hex = || u64::from_str_radix(parts.next()?.trim_start_matches("0x"), 16).ok();
+        let (Some(start), Some(size)) = (hex(), hex()) else { return };
+        let (Some(name), Some(end)) = (parts.next(), start.checked_add(size)) else { return };
+        self.remove(start, end);
+        // A return address may be just after the code.
+        if start < end && seen.range(start..=end).next().is_some() {
+            self.bytes += name.len();
+            self.names.insert(start, (end, name.to_owned()));
+        }
+    }
+
+    /// What was there is no more.
+    fn remove(&mut self, start: u64, end: u64) {
         let before = self.names.range(..end).rev();
         let overlapped: Vec<_> =
             before.take_while(|(_, (old_end, _))| *old_end > start).map(|(old, _)| *old).collect();
         for old in overlapped {
-            self.names.remove(&old);
+            self.bytes -= self.names.remove(&old).map_or(0, |(_, name)| name.len());
         }
-        self.names.insert(start, (end, name.to_owned()));
     }
 
     /// The name of the code at `address`.
@@ -70,10 +81,22 @@ impl PerfMap {
         let (_, (end, name)) = self.names.range(..=address).next_back()?;
         (address < *end).then_some(name.as_str())
     }
+}
 
-    /// Whether it has no names.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+/// Reads a line, of which the first [`LINE_LONGEST`] bytes are kept; returns its whole length, 0 at the end.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
+    let mut length = 0;
+    loop {
+        let buffer = reader.fill_buf()?;
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        line.extend(&part[..part.len().min(LINE_LONGEST - line.len())]);
+        let used = part.len() + usize::from(end.is_some());
+        reader.consume(used);
+        length += used as u64;
+        if used == 0 || end.is_some() {
+            return Ok(length);
+        }
     }
 }
 
@@ -81,39 +104,44 @@ impl PerfMap {
 mod tests {
     use super::*;
 
+    fn parse<const N: usize>(text: &str, seen: [u64; N]) -> PerfMap {
+        PerfMap::read(text.as_bytes(), &BTreeSet::from(seen)).unwrap()
+    }
+
     #[test]
     fn an_address_finds_its_name() {
-        let map = PerfMap::parse("10 10 int A.f(int, long)\n0x30 0x8 Interpreter\nbad line\n40 zz x\n50\n");
+        let text =
+            "10 10 int A.f(int, long)\n0x30 0x8 Interpreter\nbad line\n40 zz x\n50\n60 10 never seen\n";
+        let map = parse(text, [0x1f, 0x20, 0x30, 0x0f]);
         assert_eq!(map.find(0x1f), Some("int A.f(int, long)"));
         assert_eq!(map.find(0x20), None);
         assert_eq!(map.find(0x30), Some("Interpreter"));
         assert_eq!(map.find(0x0f), None);
+        assert_eq!(map.names.len(), 2);
     }
 
     /// If this fails, a method that was compiled where another one was has the other one's name.
     #[test]
     fn a_later_line_wins() {
-        let map = PerfMap::parse("10 10 old\n18 10 new\n");
+        let map = parse("10 10 old\n18 10 new\n", [0x12, 0x18]);
         assert_eq!(map.find(0x12), None);
         assert_eq!(map.find(0x18), Some("new"));
-        assert!(PerfMap::parse("ffffffffffffffff 2 x").is_empty());
+        assert_eq!(parse("10 10 old\n12 2 nobody saw it\n", [0x18]).find(0x18), None);
+        assert_eq!(parse("ffffffffffffffff 2 x", [u64::MAX]).find(u64::MAX), None);
     }
 
-    /// If this fails, any user of the host can name the functions of another user's server.
+    /// If this fails, the map of a long-running JVM takes ten times its size in memory.
     #[test]
-    fn another_users_map_does_not_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("perf-1.map");
-        std::fs::write(&path, "10 10 f\n").unwrap();
-        let own = std::fs::metadata(&path).unwrap().uid();
-        assert!(PerfMap::read(&path, own).is_ok());
-        if own == 0 {
-            std::os::unix::fs::chown(&path, Some(1234), None).unwrap();
-        }
-        let refused = PerfMap::read(&path, own + 1).unwrap_err();
-        assert!(refused.contains("is not owned by the user of the process"), "{refused}");
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(PerfMap::read(&link, own).is_err());
+    fn what_was_not_seen_takes_no_memory() {
+        let lines = (0..2_000_000_u64).map(|n| format!("{:x} 10 java.util.Map.get{n}\n", n << 4));
+        let mut text = lines.collect::<String>();
+        text.push_str(&format!("100 8 {}\n", "x".repeat(3_000_000)));
+        let map = parse(&text, [0x104, 0x50, 31_999_990]);
+        // One of them may also be the end of a method.
+        assert_eq!((map.names.len(), map.find(0x50)), (4, Some("java.util.Map.get5")));
+        assert!(map.bytes < 2 * LINE_LONGEST, "{}", map.bytes);
+        // Lines without an end, for ever, are refused and not kept.
+        let endless = PerfMap::read(io::repeat(b'x'), &BTreeSet::from([1]));
+        assert_eq!(endless.unwrap_err(), "it is larger than 1024 MiB");
     }
 }

@@ -5,9 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{Read, Seek};
-use std::path::PathBuf;
+use std::io::{self, Read, Seek};
 use std::rc::Rc;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::world::{Owner, World, regular};
 
 /// The most executable mappings kept of one process.
 const MAPPINGS_MOST: usize = 65_536;
@@ -158,14 +161,22 @@ impl Spaces {
             return Rc::clone(module);
         }
         let is_room = self.modules.len() < FILES_MOST;
-        let path = format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end);
-        let in_its_view = PathBuf::from(format!("/proc/{pid}/root{}", line.path));
-        let file = if is_room { File::open(path).or_else(|_| File::open(in_its_view)).ok() } else { None };
+        let file = is_room.then(|| mapped_file(pid, line).ok()).flatten();
         let name = line.path.strip_suffix(" (deleted)").unwrap_or(line.path);
         let name = name.rsplit('/').next().unwrap_or(name).to_owned();
         let module = Rc::new(Module { name, file });
         self.modules.insert(key, Rc::clone(&module));
         module
+    }
+}
+
+/// The very file that is mapped, or where the kernel does not give it, the one of its name in the process's own view.
+fn mapped_file(pid: u32, line: &Line<'_>) -> io::Result<File> {
+    let path = format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end);
+    let mapped = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    match mapped {
+        Ok(place) => regular(place, Owner::Any),
+        Err(_) => World::of(pid)?.file(line.path, Owner::Any),
     }
 }
 

@@ -40,6 +40,31 @@ fn a_process_that_is_already_paused_is_refused() {
     assert!(own_groups(first.pid()).is_empty());
 }
 
+/// If this fails, a service manager that kills the group of a client leaves the client's victim stopped for ever.
+#[test]
+fn killed_with_its_whole_control_group_it_leaves_nothing_stopped() {
+    let _together = quiet::together();
+    let (_, kind) = kind_with_a_freezer();
+    let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
+    let group = Group(mounts(kind)[0].join(format!("parallax-test-killed-{}", std::process::id())));
+    fs::create_dir(&group.0).unwrap();
+    let (record, pid) = (folder.path().join("record"), victim.pid().to_string());
+    let enter = r#"echo $$ >"$0/cgroup.procs" && exec "$@""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", enter]).arg(&group.0).arg(binary::path());
+    command.args(["disturb", "pause", "-p", &pid, "--for", "60s", "-o"]).arg(record);
+    let mut run = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("the victim is stopped", || victim.is_stopped());
+    // `cgroup.kill` is younger than the oldest kernel that is supported.
+    let members = fs::read_to_string(group.0.join("cgroup.procs")).unwrap();
+    for member in members.lines() {
+        kill_process(pid_of(member.parse().unwrap()), Signal::KILL).unwrap();
+    }
+    run.wait().unwrap();
+    wait_until("the victim runs again", || !victim.is_stopped());
+    victim.end_by_term();
+}
+
 /// If this fails, it reports that everything is undone where it is not.
 #[test]
 fn what_cannot_be_undone_is_reported() {

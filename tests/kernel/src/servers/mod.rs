@@ -4,6 +4,7 @@ mod mariadb;
 mod nginx;
 mod postgres;
 mod redis;
+mod trees;
 
 use std::process::{Command, Output, Stdio};
 

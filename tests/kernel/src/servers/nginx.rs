@@ -43,7 +43,7 @@ fn nginx_requests_are_all_counted() {
 }
 
 /// The load is what counts, not how steady this host was: its own verdict may be that it was not.
-fn drive(arguments: &[&str]) {
+pub(super) fn drive(arguments: &[&str]) {
     let whole =
         [&["-c", r#""$@" || [ $? = 3 ]"#, "sh", binary::parallax().to_str().unwrap()], arguments].concat();
     run("sh", &whole);

@@ -32,7 +32,7 @@ fn postgres_statements_are_all_counted() {
 
 const CALLS: &str = "SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE 'SELECT abalance%'";
 
-struct Postgres {
+pub(super) struct Postgres {
     _process: Leash,
     folder: TempDir,
     programs: PathBuf,
@@ -40,8 +40,12 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// It refuses to be root: it runs as the user that its package made.
     fn start() -> Postgres {
+        Postgres::start_by(|command| command.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    /// It refuses to be root: it runs as the user that its package made. `by` puts what starts it before its command.
+    pub(super) fn start_by(by: impl Fn(&[&str]) -> Vec<String>) -> Postgres {
         for program in ["runuser", "psql"] {
             require(program);
         }
@@ -58,13 +62,14 @@ impl Postgres {
         let settings =
             ["listen_addresses=127.0.0.1", "fsync=off", "shared_preload_libraries=pg_stat_statements"];
         let settings: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting]).collect();
-        let mut process =
-            leash::start(&[&command[..], &settings].concat(), &folder.path().join("output.log"));
+        let whole = by(&[&command[..], &settings].concat());
+        let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+        let mut process = leash::start(&whole, &folder.path().join("output.log"));
         process.wait_for(port);
         Postgres { _process: process, folder, programs, port }
     }
 
-    fn prepare(&self) {
+    pub(super) fn prepare(&self) {
         // It listens a moment before it responds.
         let ready = || self.try_ask("SELECT 1").is_some();
         assert!(
@@ -75,10 +80,16 @@ impl Postgres {
         self.bench(&["-i", "-I", "dtgp"]);
     }
 
-    fn bench(&self, arguments: &[&str]) {
+    pub(super) fn bench(&self, arguments: &[&str]) {
         let (program, port) = (self.programs.join("pgbench"), self.port.to_string());
         let whole = ["-U", "postgres", "-h", "127.0.0.1", "-p", &port];
         run(program.to_str().unwrap(), &[&whole[..], arguments, &["postgres"]].concat());
+    }
+
+    /// Its first process.
+    pub(super) fn pid(&self) -> u32 {
+        let text = fs::read_to_string(self.folder.path().join("data/postmaster.pid")).unwrap();
+        text.lines().next().unwrap().trim().parse().unwrap()
     }
 
     fn ask(&self, statement: &str) -> String {

@@ -1,5 +1,6 @@
 //! What the tests drive: the planted server, hogs, control groups, the binary, and real servers.
 
+pub mod accounted;
 pub mod client;
 pub mod cores;
 pub mod far;

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::process::group::{Faults, Memory};
+use crate::process::text::Reaped;
 
 fn at(ns: u64) -> Moment {
     Moment { before: Nanos(ns), after: Nanos(ns + 2) }
@@ -18,13 +20,20 @@ fn process<const N: usize>(at: Moment, run: u64, threads: [(u32, ThreadReading);
     ProcessReading {
         pid: 7,
         started: 1,
+        parent: 1,
         name: "server".to_owned(),
         uid: 0,
         at,
         run: Nanos(run),
         hidden: Nanos::ZERO,
+        running: 0,
+        late: Nanos::ZERO,
         has_ended: false,
         ticks: Ticks::default(),
+        faults: Faults::default(),
+        reaped: Reaped::default(),
+        memory: Memory::NONE,
+        storage: None,
         threads: threads.into_iter().collect(),
     }
 }

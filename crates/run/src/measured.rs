@@ -1,10 +1,13 @@
-//! Turns readings of processes into the lines and totals of a record.
+//! What processes used, as a record has it: readings become lines and totals.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use host::process::{CpuSpan, End, ProcessUse, ThreadUse, Usage};
-use record::observation::cpu::{CpuEnd, CpuLine, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use host::process::{CpuSpan, End, GroupOf, GroupUse, ProcessUse, ThreadUse, Usage};
+use record::observation::cpu::{
+    CpuEnd, CpuGroup, CpuGroupKind, CpuLine, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod,
+};
+use record::{GroupMemory, GroupResources};
 use units::Nanos;
 
 /// The time between the midpoints of the first and the last reading.
@@ -15,7 +18,7 @@ pub fn length(span: &CpuSpan) -> Nanos {
 /// All processes of a time span.
 pub fn line(span: &CpuSpan, tick: Nanos) -> CpuLine {
     let processes = span.processes.iter().map(|process| reported(process, tick)).collect();
-    CpuLine { readings: span.readings, processes, idle: 0 }
+    CpuLine { readings: span.readings, processes, groups: groups(span, tick), idle: 0 }
 }
 
 /// With `--all`, most processes use no CPU time; they are only counted.
@@ -72,6 +75,63 @@ fn one_thread(tid: u32, thread: &ThreadUse, tick: Nanos) -> Option<CpuThread> {
     Some(CpuThread { tid, name, began: thread.began, ended: thread.ended, used: used(&thread.usage, tick) })
 }
 
+/// From /etc/passwd only: querying a directory service needs code that a static binary does not have.
+fn user_name(uid: u32) -> Option<String> {
+    static NAMES: OnceLock<BTreeMap<u32, String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| users(&std::fs::read_to_string("/etc/passwd").unwrap_or_default()));
+    names.get(&uid).cloned()
+}
+
+/// `mysql:x:117:122:MySQL Server:/nonexistent:/bin/false`; the first line of an id counts.
+fn users(passwd: &str) -> BTreeMap<u32, String> {
+    let user = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        Some((fields.nth(1)?.parse().ok()?, name.to_owned()))
+    };
+    passwd.lines().rev().filter_map(user).collect()
+}
+
+/// The trees, single processes or control group of a span.
+fn groups(span: &CpuSpan, tick: Nanos) -> Vec<CpuGroup> {
+    span.groups.iter().map(|group| group_of(group, tick)).collect()
+}
+
+/// Adds memory with shared pages divided (PSS), which is read before and after all spans only.
+pub fn set_proportional(groups: &mut [CpuGroup], before: &[Option<u64>], after: &[Option<u64>]) {
+    for (group, (before, after)) in groups.iter_mut().zip(before.iter().zip(after)) {
+        (group.memory.proportional_before, group.memory.proportional_after) = (*before, *after);
+    }
+}
+
+fn group_of(group: &GroupUse, tick: Nanos) -> CpuGroup {
+    let (kind, pid, path) = match &group.of {
+        GroupOf::Tree { pid, .. } => (CpuGroupKind::Tree, Some(*pid), None),
+        GroupOf::Process { pid, .. } => (CpuGroupKind::Process, Some(*pid), None),
+        GroupOf::Cgroup { path } => (CpuGroupKind::Cgroup, None, Some(path.clone())),
+    };
+    CpuGroup {
+        kind,
+        pid,
+        path,
+        name: group.name.clone(),
+        used: used(&group.usage, tick),
+        began: group.began,
+        ended: group.ended,
+        cut: group.cut,
+        counts_all: group.counts_all,
+        resources: resources(group),
+        memory: GroupMemory {
+            resident_before: group.memory_before.resident,
+            resident_after: group.memory.resident,
+            virtual_before: group.memory_before.virtual_size,
+            virtual_after: group.memory.virtual_size,
+            ..GroupMemory::default()
+        },
+    }
+}
+
+/// What was used, with its division by ticks.
 fn used(usage: &Usage, tick: Nanos) -> CpuUse {
     let split = usage.split(tick).map(|split| CpuSplit {
         method: SplitMethod::Ticks,
@@ -96,21 +156,20 @@ fn used(usage: &Usage, tick: Nanos) -> CpuUse {
     }
 }
 
-/// From /etc/passwd only: querying a directory service needs code that a static binary does not have.
-fn user_name(uid: u32) -> Option<String> {
-    static NAMES: OnceLock<BTreeMap<u32, String>> = OnceLock::new();
-    let names = NAMES.get_or_init(|| users(&std::fs::read_to_string("/etc/passwd").unwrap_or_default()));
-    names.get(&uid).cloned()
-}
-
-/// `mysql:x:117:122:MySQL Server:/nonexistent:/bin/false`; the first line of an id counts.
-fn users(passwd: &str) -> BTreeMap<u32, String> {
-    let user = |line: &str| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        Some((fields.nth(1)?.parse().ok()?, name.to_owned()))
-    };
-    passwd.lines().rev().filter_map(user).collect()
+/// In the words of a record.
+pub fn resources(group: &GroupUse) -> GroupResources {
+    GroupResources {
+        processes: group.processes,
+        resident_bytes: group.memory.resident,
+        swapped_bytes: group.memory.swapped,
+        virtual_bytes: group.memory.virtual_size,
+        minor_faults: group.faults.map(|faults| faults.minor),
+        major_faults: group.faults.map(|faults| faults.major),
+        read_bytes: group.storage.map(|storage| storage.read),
+        written_bytes: group.storage.map(|storage| storage.written),
+        voluntary: group.usage.switches.map(|switches| switches.voluntary),
+        involuntary: group.usage.switches.map(|switches| switches.involuntary),
+    }
 }
 
 #[cfg(test)]

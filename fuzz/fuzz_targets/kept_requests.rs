@@ -1,0 +1,17 @@
+//! Any file as the requests of a record, which `explain` reads: no panic, and memory that does not depend on what the
+//! file promises.
+
+#![no_main]
+
+use std::io::Write;
+
+use libfuzzer_sys::fuzz_target;
+use units::Nanos;
+
+fuzz_target!(|data: &[u8]| {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(data).expect("it can be written");
+    let again = || file.try_clone().expect("there are descriptors left");
+    let _ = export::served::read(again(), Nanos::ZERO, |_| {});
+    let _ = export::requests::read(again(), |_| {});
+});

@@ -1,0 +1,108 @@
+//! `cargo xtask fuzz`: builds the fuzz targets and runs each for some seconds, from its committed seeds.
+//!
+//! libFuzzer with the coverage of LLVM, which a stable compiler has too; the address sanitizer needs a nightly one and
+//! is left to `cargo fuzz`. The libraries under test have no unsafe code.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+/// As cargo-fuzz sets them, without the sanitizer.
+const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// No input may take longer, in seconds, or more memory, in MiB: a hang and a bomb are findings.
+const LIMITS: [&str; 2] = ["-timeout=20", "-rss_limit_mb=2048"];
+
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    bin: Vec<Target>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Builds and runs all targets; false when one found something, which is then in `fuzz/artifacts`.
+pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bool> {
+    let folder = root.join("fuzz");
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).context("fuzz/Cargo.toml")?;
+    let manifest: Manifest = toml::from_str(&manifest).context("fuzz/Cargo.toml")?;
+    let host = host()?;
+    if !build(&folder, &host)? {
+        return Ok(false);
+    }
+    for Target { name } in &manifest.bin {
+        let (found, artifacts) =
+            (folder.join("corpus-found").join(name), folder.join("artifacts").join(name));
+        let seeds = folder.join("corpus").join(name);
+        for made in [&found, &artifacts, &seeds] {
+            fs::create_dir_all(made).with_context(|| made.display().to_string())?;
+        }
+        let mut command = Command::new(folder.join("target").join(&host).join("release").join(name));
+        command.args(LIMITS).arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
+        command.arg(format!("-artifact_prefix={}/", artifacts.display())).args([&found, &seeds]);
+        let output = command.stdin(Stdio::null()).output().with_context(|| format!("fuzz target {name}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            io::stderr().write_all(&output.stderr)?;
+            writeln!(out, "fuzz: {name} found something: {}", artifacts.display())?;
+            return Ok(false);
+        }
+        let count = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+        writeln!(out, "fuzz: {name}: {} inputs", count.unwrap_or("an unknown number of").trim())?;
+    }
+    Ok(true)
+}
+
+fn build(folder: &Path, host: &str) -> anyhow::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // Named, so that the flags do not reach programs that only build.
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--locked", "--target", host]).current_dir(folder);
+    command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", folder.join("target"));
+    Ok(command.status().context("cargo cannot be started")?.success())
+}
+
+fn host() -> anyhow::Result<String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output().context("rustc cannot be started")?;
+    ensure!(output.status.success(), "rustc -vV failed");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, a fuzz target is written and never run.
+    #[test]
+    fn every_target_is_in_the_manifest_and_has_seeds() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("fuzz");
+        let manifest: Manifest =
+            toml::from_str(&fs::read_to_string(folder.join("Cargo.toml")).unwrap()).unwrap();
+        let mut named: Vec<String> = manifest.bin.into_iter().map(|target| target.name).collect();
+        let files = fs::read_dir(folder.join("fuzz_targets")).unwrap();
+        let mut written: Vec<String> = files
+            .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        named.sort();
+        written.sort();
+        assert_eq!(named, written);
+        for name in named {
+            assert!(
+                fs::read_dir(folder.join("corpus").join(&name)).is_ok_and(|mut seeds| seeds.next().is_some()),
+                "{name}"
+            );
+        }
+    }
+}
