@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::document::{Envelope, SCHEMA_VERSION, SchemaVersion};
-use crate::escape::escape_text;
+use units::escape_text;
 
 /// As many places are named; of the others, how many there are.
 const NAMED: usize = 5;

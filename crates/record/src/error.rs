@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::document::{SCHEMA_VERSION, SchemaVersion};
-use crate::escape::escape_text;
+use units::escape_text;
 
 /// Why a results directory could not be written or read.
 #[derive(Debug, Error)]

@@ -8,6 +8,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use units::{escape_text, is_harmful};
 
 /// `value` with every string in it escaped, keys of maps included.
 ///
@@ -21,15 +22,6 @@ pub fn escaped<T: Serialize + DeserializeOwned>(value: T) -> T {
         return value;
     }
     serde_json::from_value(tree).expect("a wire type reads back what it wrote")
-}
-
-/// `text` with each such character as `\u{1b}`.
-pub fn escape_text(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_harmful(c) { printable.extend(c.escape_unicode()) } else { printable.push(c) }
-    }
-    printable
 }
 
 /// Whether anything was changed.
@@ -55,13 +47,6 @@ fn escape_string(text: &mut String) -> bool {
         *text = escape_text(text);
     }
     harmful
-}
-
-/// C0, DEL and C1; the separators of lines and paragraphs; the marks that turn the direction of reading
-/// (Unicode Standard Annex 9, table 1).
-fn is_harmful(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::compatibility::Ignored;
 use crate::document::{Document, Envelope, SchemaVersion, State};
 use crate::durations::DIGITS;
 use crate::error::{Damage, RecordError};
-use crate::escape::{escape_text, escaped};
+use crate::escape::escaped;
 use crate::folder::Event;
 use crate::hlog::Decoder;
 use crate::interval::{Interval, Series};
@@ -26,6 +26,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
 use crate::record_dir::read_file;
 use crate::series::{ADDENDS, Second};
+use units::escape_text;
 
 /// A document names every option and a few dozen distributions: tens of kilobytes.
 const LONGEST_DOCUMENT: u64 = 16 << 20;

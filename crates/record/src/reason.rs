@@ -1,8 +1,8 @@
 //! Why a request failed, where the server gives its own words: made fit for a record before anything counts them.
 
-use crate::escape::escape_text;
 use crate::interval::Reason;
 use crate::series::LONGEST_REASON;
+use units::escape_text;
 
 /// `what`, and the server's `words` for it: control characters are written out, and what does not fit the 200 bytes
 /// that a record keeps is cut.

@@ -9,6 +9,7 @@ mod named;
 mod nanos;
 mod number;
 mod print;
+mod printable;
 mod rate;
 
 pub use bytes::Bytes;
@@ -16,4 +17,5 @@ pub use code::Code;
 pub use nanos::Nanos;
 pub use number::{ParseError, parse_count};
 pub use print::{count, percent, plural, rate};
+pub use printable::{escape_text, is_harmful};
 pub use rate::Rate;
