@@ -109,7 +109,7 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
     }
     notes.extend(table.groups.iter().filter(|group| group.cut > 0).map(|group| {
         format!(
-            "{} of {} ended, and no parent waited for them: what they used after the last reading is missing",
+            "{} of {} ended without a waiting parent; CPU time after the last reading is missing",
             processes(group.cut),
             group.name
         )

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(
             group_lines(&resources, &memory).map(|line| line.to_string()),
             [
-                "RSS 3.00 MiB (+1.00 MiB), swap not known, virtual 9.00 MiB (-1.00 MiB)",
+                "RSS 3.0 MiB (+1.0 MiB), swap not known, virtual 9.0 MiB (-1.0 MiB)",
                 "1200 minor and 3 major faults, storage not known"
             ]
         );

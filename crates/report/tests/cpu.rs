@@ -98,7 +98,7 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
               user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for a
               program that is not synchronized with the tick; for one that is, the split can be completely wrong
               ? : unreliable split, its error is more than a quarter of the whole
-              > : at least; waits and switches of threads that ended are incomplete
+              > : at least; waits and switches of threads and processes that ended are incomplete
               3 more used no CPU time
         "#]],
     );
@@ -131,7 +131,7 @@ fn threads_stand_under_their_process() {
               last tick (4.00 ms)
               user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for a
               program that is not synchronized with the tick; for one that is, the split can be completely wrong
-              > : at least; waits and switches of threads that ended are incomplete
+              > : at least; waits and switches of threads and processes that ended are incomplete
               3 more used no CPU time
         "#]],
     );
@@ -207,5 +207,23 @@ fn a_tree_has_a_row_of_its_own_and_its_memory_a_line() {
             proportional_after: Some(50 << 20),
         },
     };
-    check_groups(&[group], &[process(7141, "postgres", used(12, None))], CpuUnit::Core, &expect![[r#""#]]);
+    check_groups(
+        &[group],
+        &[process(7141, "postgres", used(12, None))],
+        CpuUnit::Core,
+        &expect![[r#"
+        table:
+             UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
+             all    7141        –        –       –     –    95.12   0.041   >2.406>12 000   >345  postgres: 7 processes (60 bega
+           mysql    7141        –        –       –     –   0.1200   0.041    2.406 12 000    345  /usr/sbin/mariadbd --defaults-
+          memory    RSS 100.0 MiB (+10.0 MiB), swap 0 B, virtual 900.0 MiB (+0 B), PSS 50.0 MiB (-10.0 MiB)
+          other     12 345 minor and 6 major faults, 4.0 MiB read from storage, 0 B written, 12 000 voluntary and 345
+                    involuntary context switches
+          % of one CPU; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since
+          their last tick (4.00 ms), and the time that reading took
+          > : at least; waits and switches of threads and processes that ended are incomplete
+          1 process of postgres ended without a waiting parent; CPU time after the last reading is missing
+          3 more used no CPU time
+    "#]],
+    );
 }
