@@ -7,7 +7,7 @@
 
 #![no_main]
 
-use dissect::{Digests, Direction, Dissector, Event, Piece, Protocol, WebSettings, Start};
+use dissect::{Digests, Direction, Dissector, Event, Piece, Protocol, DissectorSettings, Start};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -23,10 +23,10 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn settings(options: u8) -> WebSettings {
+fn settings(options: u8) -> DissectorSettings {
     let hints = [None, Some(Protocol::Http1), Some(Protocol::Postgres), Some(Protocol::MySql), Some(Protocol::Redis)];
     let start = if options & 0x80 == 0 { Start::Fresh } else { Start::Joined };
-    WebSettings { start, hint: hints[usize::from(options & 0x7f) % hints.len()] }
+    DissectorSettings { start, hint: hints[usize::from(options & 0x7f) % hints.len()] }
 }
 
 fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
@@ -52,7 +52,7 @@ fn framed(events: &[Event]) -> Vec<Event> {
     events[..lost.unwrap_or(events.len())].to_vec()
 }
 
-fn tell<'a>(settings: WebSettings, pieces: impl Iterator<Item = Piece<'a>>) -> Vec<Event> {
+fn tell<'a>(settings: DissectorSettings, pieces: impl Iterator<Item = Piece<'a>>) -> Vec<Event> {
     let mut dissector = Dissector::new(settings);
     let (mut digests, mut events) = (Digests::default(), Vec::new());
     for piece in pieces {
