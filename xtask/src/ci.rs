@@ -131,7 +131,6 @@ const STAGES: &[Stage] = &[
         steps: &[
             step("jvm", &["xtask", "jvm", "test"]),
             step("test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
-            step("fuzz", &["xtask", "fuzz"]),
         ],
         meanwhile: None,
     },
