@@ -34,6 +34,7 @@ pub mod search;
 mod series;
 mod served;
 pub mod stacks;
+mod summary;
 mod surroundings;
 mod timeline;
 mod two_clocks;
@@ -47,7 +48,7 @@ pub use folder::{Event, FolderWriter};
 pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds};
 pub use hlog::{LogLine, histogram_log};
 pub use interval::{
-    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX,
+    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX, Reach,
     Reason, Series, TargetSeries,
 };
 pub use observation::{Observation, ObservationWriter, Observed, read_observation};
@@ -58,6 +59,7 @@ pub use record_dir::{RecordDir, open_file, read_file, replace_file};
 pub use request::{Carried, KeptRequest, Slowest};
 pub use series::{JourneySecond, ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
+pub use summary::{RecordSummary, summaries, summary};
 pub use surroundings::{GroupMemory, GroupResources, HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;
 pub use two_clocks::{ClockReading, TwoClocks};
