@@ -40,6 +40,10 @@ pub struct Args {
     /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
+
+    /// Details: limits and advice of the checks, percentile intervals, options, host.
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// People name the file that they see.
@@ -92,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let Rebuilt { document, seconds, differences, .. } = rebuilt;
     let mut out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
+    let style = Style { details: args.verbose, ..terminal::style(&out, args.no_color) };
     let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
     print(&findings::run_view(&run), args.json, &mut out, style)?;
     report_notes(&document);

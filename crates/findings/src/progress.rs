@@ -16,14 +16,17 @@ use crate::words::quantile_cell;
 /// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as
 /// the counts have no more than three digits each.
 /// The quantiles are those of this second alone; the report merges the histograms. A second with too few requests for
-/// p99 shows `max` instead.
+/// p99 shows `max` instead; a part of a second, in which the last responses came, has
+/// counts and no rates.
 pub fn second_line(second: &Second, load: &Load) -> String {
-    let per_s = |count: u64| {
-        if second.length_ns == 0 { 0.0 } else { count as f64 * 1e9 / second.length_ns as f64 }
+    let is_whole = second.length_ns >= WHOLE.0;
+    let per_s = |n: u64| match is_whole {
+        true => rate(n as f64 * 1e9 / second.length_ns as f64),
+        false => count(n),
     };
     let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);
     let asked = match load.model {
-        Model::Open => format!(" of {:<9}", rate(per_s(second.scheduled))),
+        Model::Open => format!(" of {:<9}", per_s(second.scheduled)),
         Model::Closed => String::new(),
     };
     let quantile = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), |ns| Nanos(ns).to_string());
@@ -32,15 +35,22 @@ pub fn second_line(second: &Second, load: &Load) -> String {
     } else {
         ("max", second.response_ns.map(|response| response.max))
     };
+    let journeys = match second.journeys.iter().map(|journey| journey.ok).sum() {
+        _ if second.journeys.is_empty() => String::new(),
+        completed => format!("  journeys {}", per_s(completed)),
+    };
     format!(
-        "{ends:>4}s  ok {:>9}{asked}  p50 {:<7}  {high_name} {:<7}  failed {}  open {}",
-        rate(per_s(second.ok)),
+        "{ends:>4}s  ok {:>9}{asked}  p50 {:<7}  {high_name} {:<7}  failed {}  open {}{journeys}",
+        per_s(second.ok),
         quantile(second.response_ns.map(|response| response.p50)),
         quantile(high),
         count(second.failed),
         count(second.outstanding),
     )
 }
+
+/// Shorter than this, an interval is the rest of a run: its rate would be one of a few milliseconds.
+const WHOLE: Nanos = Nanos::from_millis(900);
 
 /// The fewest requests whose p99 has a finite 95 % interval, as in the report.
 const FEWEST_FOR_P99: u64 = 368;

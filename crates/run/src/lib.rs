@@ -17,6 +17,7 @@ pub mod options;
 pub mod prepare;
 pub mod protocol;
 pub mod record_lock;
+pub mod replay;
 pub mod requests_file;
 pub mod scenario_file;
 pub mod search;

@@ -51,6 +51,8 @@ pub struct IntervalRates {
     pub sent_per_s: f64,
     pub ok_per_s: f64,
     pub failed_per_s: f64,
+    /// Journeys completed, where requests follow each other.
+    pub journeys_per_s: f64,
     pub outstanding: u64,
     /// Of the busiest worker, between 0 and 1.
     pub worker_cpu: f64,
@@ -63,6 +65,8 @@ pub struct Totals {
     pub sent: u64,
     pub ok: u64,
     pub failed: u64,
+    /// Absent where no request follows another.
+    pub journeys: Option<u64>,
     pub unstamped: u64,
     pub stamps_moved: u64,
     pub longest_stall: Nanos,
@@ -118,6 +122,10 @@ impl Model {
         totals.sent += second.sent;
         totals.ok += second.ok;
         totals.failed += second.failed;
+        let journeys: u64 = second.journeys.iter().map(|journey| journey.ok).sum();
+        if !second.journeys.is_empty() {
+            totals.journeys = Some(totals.journeys.unwrap_or(0) + journeys);
+        }
         totals.unstamped += second.unstamped;
         totals.stamps_moved += second.stamps_moved;
         let stall = Nanos(second.worker_stall_max_ns);
@@ -134,6 +142,7 @@ impl Model {
             sent_per_s: per_s(second.sent),
             ok_per_s: per_s(second.ok),
             failed_per_s: per_s(second.failed),
+            journeys_per_s: per_s(journeys),
             outstanding: second.outstanding,
             worker_cpu: second.worker_cpu_max_ns as f64 / second.length_ns as f64,
         };
