@@ -8,10 +8,13 @@ use std::io::Write;
 use libfuzzer_sys::fuzz_target;
 use units::Nanos;
 
+/// As many rows as `explain` reads of a small record.
+const MOST: u64 = 10_000;
+
 fuzz_target!(|data: &[u8]| {
     let mut file = tempfile::tempfile().expect("a temporary file");
     file.write_all(data).expect("it can be written");
     let again = || file.try_clone().expect("there are descriptors left");
-    let _ = export::served::read(again(), Nanos::ZERO, |_| {});
-    let _ = export::requests::read(again(), |_| {});
+    let _ = export::served::read(again(), MOST, Nanos::ZERO, |_| {});
+    let _ = export::requests::read(again(), MOST, |_| {});
 });
