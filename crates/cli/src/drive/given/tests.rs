@@ -31,6 +31,8 @@ fn every_option_of_a_run_is_one_of_drive() {
         "spec",
         "print-spec",
         "callers",
+        "on-invalid",
+        "record-mode",
         "help",
         "version",
     ];
