@@ -131,8 +131,9 @@ fn add_claim(archive: &mut Vec<u8>, mut header: Header) {
 fn what_an_observer_prints_is_read_within_bounds() {
     let (begun, has_begun) = sync_channel(1);
     let endless = std::io::repeat(b'x').take(256 << 20);
+    let ready = format!("{}\n", Ready::now().line());
     let used = allocation_counter::measure(|| {
-        let last = listen((&b"watching 7\n"[..]).chain(endless), &begun);
+        let last = listen(ready.as_bytes().chain(endless), &begun);
         assert_eq!(last.len() as u64, LONGEST_MESSAGE);
     });
     assert!(used.bytes_max < 64 << 10, "{used:?}");
@@ -143,7 +144,10 @@ fn what_an_observer_prints_is_read_within_bounds() {
 
 /// An observer on a host that runs `script`; it responds to each line with its clock.
 fn far_side(script: &str, folder: &Path) -> anyhow::Result<CompanionObserver> {
-    let respond = "echo watching 7 >&2; echo /tmp/far; while read -r line; do echo 1000; done; echo closed;";
+    let (ready, closed) = (Ready::now().line(), wire::CLOSED);
+    let respond = format!(
+        "echo '{ready}' >&2; echo /tmp/far; while read -r line; do echo 1000; done; echo '{closed}';"
+    );
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{respond} {script}"));
     CompanionObserver::begin(command, Some("far".to_owned()), folder.to_owned())
