@@ -30,6 +30,8 @@ fn every_option_of_a_run_is_one_of_drive() {
         "calibrate",
         "spec",
         "print-spec",
+        // Of the process, whatever it writes: applied before the options are read.
+        "record-mode",
         "callers",
         "help",
         "version",
