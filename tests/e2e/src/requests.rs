@@ -13,7 +13,7 @@ const READER: &str = "
 import json, sys, duckdb
 rows = f\"read_parquet('{sys.argv[1]}')\"
 columns = [c[0] for c in duckdb.sql(f'describe select * from {rows}').fetchall()]
-phases = columns[columns.index('schedule_lag_ns'):]
+phases = [c for c in columns[columns.index('schedule_lag_ns'):] if c.endswith('_ns')]
 split = ' + '.join(f'coalesce({phase}, 0)' for phase in phases)
 query = f'''select count(*), count(distinct n), sum(response_ns) filter (outcome = 'ok'),
     min(response_ns), count(*) filter ({split} != response_ns), string_agg(distinct target, ',' order by target),

@@ -141,11 +141,15 @@ fn a_folder_that_holds_a_run_is_left_alone() {
     let record = folder.path().join("record");
     fs::create_dir(&record).unwrap();
     fs::write(record.join("run.json"), "{}").unwrap();
-    check_in(folder.path(), &["-n", "1", "-o", "record", URL], &["record", "already holds a run", "-o"]);
+    check_in(
+        folder.path(),
+        &["-n", "1", "-o", "record", URL],
+        &["record", "already contains a record", "-o"],
+    );
     assert_eq!(fs::read_to_string(record.join("run.json")).unwrap(), "{}");
     // What a killed run may leave: a series without its document.
     fs::rename(record.join("run.json"), record.join("series.ndjson")).unwrap();
-    check_in(folder.path(), &["-n", "1", "-o", "record", URL], &["record", "already holds a run"]);
+    check_in(folder.path(), &["-n", "1", "-o", "record", URL], &["record", "already contains a record"]);
 }
 
 /// These places refuse everybody, root too.
