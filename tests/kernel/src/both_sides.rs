@@ -105,7 +105,7 @@ fn a_profile_with_a_watch_lasts_as_long_as_the_watch() {
     assert_eq!(watched.served.len(), 60, "{}", watched.losses());
     let (document, results) = profiled(folder.path());
     assert_eq!(document.state, State::Finished);
-    assert_eq!(document.options["duration"].value, "until whoever leads ends it");
+    assert_eq!(document.options["duration"].value, "until the controlling parallax ends it");
     let begin = |of: &Observation| of.time.started_monotonic_ns;
     let end = |of: &Observation| begin(of) + of.time.elapsed_ns.unwrap();
     let (profile, watch) = (&document, &watched.document);

@@ -78,7 +78,7 @@ pub fn response(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line
         // What does not fit goes whole: a figure that is cut is another figure.
         cell.take(width.saturating_sub(14) / 11).collect()
     };
-    let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max", "pre-empted"]);
+    let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max", "preempted"]);
     let row = |head: String, glance: &RequestSample| {
         let mut values: Vec<String> = glance.quantiles.map(|value| shown_text(value, look)).to_vec();
         values.push(glance.max.map_or_else(|| absent(look), |max| max.to_string()));

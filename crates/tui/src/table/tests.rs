@@ -102,7 +102,7 @@ fn a_usual_terminal_shows_everything() {
             | ██████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 12 s of 30 s, 18 s left
             | throughput       30/s  ▇▇▇▇▇▇▇▇▇▇▇▇
             |
-            | at the server        p50        p95        p99        max pre-empted
+            | at the server        p50        p95        p99        max  preempted
             |   last 3 s       92.0 us     310 us          –     900 us      1.1 %
             |   all            92.0 us     310 us          –     900 us      2.0 %
             |
@@ -137,7 +137,7 @@ fn a_tall_one_shows_more_rows() {
             | ████████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 12 s of 30 s, 18 s left
             | throughput       30/s  ▇▇▇▇▇▇▇▇▇▇▇▇
             |
-            | at the server        p50        p95        p99        max pre-empted
+            | at the server        p50        p95        p99        max  preempted
             |   last 3 s       92.0 us     310 us          –     900 us      1.1 %
             |   all            92.0 us     310 us          –     900 us      2.0 %
             |
@@ -240,7 +240,7 @@ fn an_interval_without_a_request_has_no_figures() {
             | 12 s, no end set
             | throughput        0/s
             |
-            | at the server        p50        p95        p99        max pre-empted
+            | at the server        p50        p95        p99        max  preempted
             |   last 3 s             –          –          –          –          –
             |   all                  –          –          –          –          –
             |
