@@ -23,6 +23,8 @@ demo:
 	$(RUST) cargo build --release --locked -p parallax
 	$(TARGET)/release/parallax demo
 
+# The flags of all steps of `xtask ci`, so that cargo compiles what xtask uses only once.
+test: export RUSTFLAGS = -D warnings
 test:
 	@scripts/setup test
 	$(RUST) cargo xtask ci

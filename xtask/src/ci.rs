@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: the steps that have to pass, in order, up to the first that fails.
+//! `cargo xtask ci`: the steps that have to pass, in order, up to the first stage in which one fails.
 //!
 //! The list here is the only one: `make test` and continuous integration call it. Installs nothing.
 
@@ -13,7 +13,7 @@ use anyhow::Context;
 
 use crate::jvm;
 
-/// Runs every step and prints how long each took; false, with the step named, at the first that fails.
+/// Runs every step and prints how long each took; false, with the first step named that failed.
 pub fn run(root: &Path) -> anyhow::Result<bool> {
     let mut times = Vec::new();
     let passed = run_all(root, &mut times);
@@ -41,8 +41,10 @@ fn run_all(root: &Path, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Re
             let (passed, time) = timed(root, step)?;
             times.push((step.name, time));
             if !passed {
-                failed = Some(step.name);
-                break;
+                failed = failed.or(Some(step.name));
+                if !stage.to_the_end {
+                    break;
+                }
             }
         }
         if let (Some(step), Some(thread)) = (stage.meanwhile, meanwhile) {
@@ -62,16 +64,26 @@ fn run_all(root: &Path, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Re
 fn timed(root: &Path, step: &Step) -> anyhow::Result<(bool, Duration)> {
     let began = crate::now();
     let passed = match step.work {
-        Work::Cargo(arguments) => cargo(root, step.name, arguments)?,
+        Work::Cargo(arguments) => cargo(root, step.name, arguments, &[])?,
+        Work::Linted(arguments) => cargo(root, step.name, arguments, LINTED)?,
         Work::BuildJvm => jvm::build_quietly(root)?,
     };
     Ok((passed, began.elapsed()))
 }
 
-fn cargo(root: &Path, name: &str, arguments: &[&str]) -> anyhow::Result<bool> {
+/// Clippy's compiler in place of Rust's: lints and code by one compilation, where `cargo clippy` would compile all
+/// dependencies and the workspace once more.
+const LINTED: &[(&str, &str)] = &[("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")];
+
+/// Warnings are errors; cargo leaves out those of dependencies. The same for every step: with other flags, cargo would
+/// compile dependencies again.
+const FLAGS: (&str, &str) = ("RUSTFLAGS", "-D warnings");
+
+fn cargo(root: &Path, name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<bool> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     writeln!(io::stderr(), "ci: {name}: cargo {}", arguments.join(" "))?;
-    let status = Command::new(&cargo).args(arguments).current_dir(root).status();
+    let environment = environment.iter().copied().chain([FLAGS]);
+    let status = Command::new(&cargo).args(arguments).envs(environment).current_dir(root).status();
     let status =
         status.with_context(|| format!("step {name}: {} cannot be started", cargo.to_string_lossy()))?;
     Ok(status.success())
@@ -90,6 +102,8 @@ struct Stage {
     steps: &'static [Step],
     /// Compiles only, so that no step that measures time runs at the same time.
     meanwhile: Option<&'static Step>,
+    /// The steps after one that failed run too: they find other faults.
+    to_the_end: bool,
 }
 
 struct Step {
@@ -100,11 +114,17 @@ struct Step {
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Cargo(&'static [&'static str]),
+    /// As `Cargo`; a lint of the workspace's code fails it.
+    Linted(&'static [&'static str]),
     BuildJvm,
 }
 
 const fn step(name: &'static str, arguments: &'static [&'static str]) -> Step {
     Step { name, work: Work::Cargo(arguments) }
+}
+
+const fn linted(name: &'static str, arguments: &'static [&'static str]) -> Step {
+    Step { name, work: Work::Linted(arguments) }
 }
 
 /// The quick ones first. All is compiled before the first test runs: tests measure time, and have the machine to
@@ -118,21 +138,23 @@ const STAGES: &[Stage] = &[
             step("format", &["fmt", "--all", "--check"]),
         ],
         meanwhile: None,
+        to_the_end: false,
     },
     Stage {
         steps: &[
-            step("lint", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+            linted("lint, build tests", &["test", "--workspace", "--all-targets", "--locked", "--no-run"]),
             step("build", &["build", "--release", "--locked", "-p", "parallax"]),
-            step("build tests", &["test", "--workspace", "--locked", "--no-run"]),
         ],
         meanwhile: Some(&Step { name: "build jvm", work: Work::BuildJvm }),
+        to_the_end: false,
     },
     Stage {
         steps: &[
             step("jvm", &["xtask", "jvm", "test"]),
-            step("test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
+            linted("test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
         ],
         meanwhile: None,
+        to_the_end: true,
     },
 ];
 
@@ -148,7 +170,7 @@ mod tests {
     /// If this fails, the end-to-end tests judge a binary of yesterday.
     #[test]
     fn everything_is_compiled_before_the_first_test_runs() {
-        for built in ["build", "build tests", "build jvm"] {
+        for built in ["build", "lint, build tests", "build jvm"] {
             for tested in ["jvm", "test"] {
                 assert!(stage_of(built) < stage_of(tested), "{built}, {tested}");
             }
