@@ -68,6 +68,11 @@ final class Attempt {
         return !isOver();
     }
 
+    /** Whether the request was sent, even if no response has arrived. */
+    boolean isSent() {
+        return phase == Phase.WAIT || phase == Phase.RECEIVE;
+    }
+
     boolean isSuccess() {
         return state.get() == SUCCEEDED;
     }

@@ -21,6 +21,9 @@ final class Call {
     /** The client has returned the response; only the body may still be open. */
     private volatile boolean isHandedOver;
 
+    /** The application has cancelled the call. The client may continue with it. */
+    private volatile boolean isCancelled;
+
     Call(HttpClientMetrics metrics, HttpHost target) {
         this.metrics = metrics;
         this.target = target;
@@ -53,10 +56,13 @@ final class Call {
         return begun;
     }
 
-    /** The attempt in progress, or a new one on the same connection after a response that led to another request. */
+    /**
+     * The attempt in progress, or a new one on the same connection after a response that led to another request. After
+     * a cancellation that the client does not act on, the steps that follow still belong to the cancelled attempt.
+     */
     Attempt attempt() {
         Attempt now = attempt;
-        if (now != null && now.tryContinue()) {
+        if (now != null && (isCancelled || now.tryContinue())) {
             return now;
         }
         ServerMetrics current = lender.get();
@@ -96,6 +102,19 @@ final class Call {
         if (now != null) {
             now.fail(Failure.CANCELLED);
         }
+    }
+
+    /** The application no longer waits for this call, whatever the client does about it. */
+    void cancelAll() {
+        isCancelled = true;
+        cancel();
+        end(System.nanoTime(), false);
+    }
+
+    /** Whether the request of the latest attempt was sent. */
+    boolean isSent() {
+        Attempt now = attempt;
+        return now != null && now.isSent();
     }
 
     /** From here on the end of the attempt ends the call. Returns the open attempt, or null if it has ended. */

@@ -4,6 +4,8 @@ import java.io.IOException;
 import org.apache.hc.client5.http.async.AsyncExecCallback;
 import org.apache.hc.client5.http.async.AsyncExecChain;
 import org.apache.hc.client5.http.async.AsyncExecChainHandler;
+import org.apache.hc.core5.concurrent.Cancellable;
+import org.apache.hc.core5.concurrent.CancellableDependency;
 import org.apache.hc.core5.http.EntityDetails;
 import org.apache.hc.core5.http.HttpException;
 import org.apache.hc.core5.http.HttpRequest;
@@ -27,13 +29,14 @@ record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHa
             return;
         }
         Call call = new Call(metrics, scope.route.getTargetHost());
+        MeasuredAsyncRuntime within = new MeasuredAsyncRuntime(scope.execRuntime, call);
         AsyncExecChain.Scope measured = new AsyncExecChain.Scope(
                 scope.exchangeId,
                 scope.route,
                 scope.originalRequest,
-                scope.cancellableDependency,
+                new Cancellation(scope.cancellableDependency, within),
                 scope.clientContext,
-                new MeasuredAsyncRuntime(scope.execRuntime, call),
+                within,
                 scope.scheduler,
                 scope.execCount);
         try {
@@ -42,6 +45,44 @@ record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHa
             call.fail(thrown);
             call.giveBack();
             throw thrown;
+        }
+    }
+
+    /**
+     * What the application cancels. The client remembers one step to cancel, the last one that was stored, which is one
+     * that has already ended if the thread that asked for a connection continues only after the thread that sends. The
+     * exchange is then never notified, and it never ends if the client is closed.
+     */
+    private record Cancellation(CancellableDependency future, MeasuredAsyncRuntime runtime)
+            implements CancellableDependency {
+        @Override
+        public void setDependency(Cancellable step) {
+            future.setDependency(() -> {
+                try {
+                    return step.cancel();
+                } finally {
+                    record();
+                }
+            });
+            // A step that is stored during the cancellation is not cancelled.
+            record();
+        }
+
+        /** Called after the step itself, which reports its phase. A future that has completed also cancels a step. */
+        private void record() {
+            if (future.isCancelled()) {
+                runtime.cancelCall();
+            }
+        }
+
+        @Override
+        public boolean isCancelled() {
+            return future.isCancelled();
+        }
+
+        @Override
+        public boolean cancel() {
+            return future.cancel();
         }
     }
 

@@ -30,6 +30,14 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
         return call.reportsTo(metrics);
     }
 
+    /** The application has cancelled the call. A connection that is still open stays in use until the client returns it. */
+    void cancelCall() {
+        call.cancelAll();
+        if (call.isSent() && !runtime.isEndpointConnected()) {
+            call.giveBack();
+        }
+    }
+
     @Override
     public Cancellable acquireEndpoint(
             String id,
