@@ -6,8 +6,12 @@ import java.util.List;
 /** Adds up what {@link PauseStream} reports: exact, and a second late. */
 final class RecordedPauseClock implements PauseClock, PauseStream.Listener {
     private final List<String> notUsed;
-    private volatile PauseReading sum = PauseReading.NONE;
+    private volatile Counted counted = new Counted(PauseReading.NONE, 0);
     private PauseStream stream;
+
+    /** All pauses up to that safepoint. */
+    record Counted(PauseReading sum, long safepointId) {
+    }
 
     private RecordedPauseClock(final List<String> notUsed) {
         this.notUsed = List.copyOf(notUsed);
@@ -21,16 +25,22 @@ final class RecordedPauseClock implements PauseClock, PauseStream.Listener {
 
     @Override
     public void pause(final Pause pause) {
-        final PauseReading before = sum;
-        sum = new PauseReading(
+        final PauseReading before = counted.sum;
+        final PauseReading sum = new PauseReading(
             before.begun() + 1,
             before.syncNs() + pause.syncNs(),
             before.heldNs() + pause.totalNs() - pause.syncNs());
+        counted = new Counted(sum, pause.safepointId());
     }
 
     @Override
     public PauseReading read() {
-        return sum;
+        return counted.sum;
+    }
+
+    /** A reading with the safepoint up to which it counts. */
+    Counted counted() {
+        return counted;
     }
 
     @Override

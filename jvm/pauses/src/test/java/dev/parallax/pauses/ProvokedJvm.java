@@ -6,13 +6,17 @@ import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.Queue;
 import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.SynchronousQueue;
 import jdk.jfr.Recording;
 
 /**
  * The program of a child JVM: provokes pauses in known ways and prints what its pause clock showed around each.
- * A line is {@code kind begun sync held begun sync held from to}: the reading before, the one after, and when.
+ * A line is {@code kind begun sync held begun sync held from to}: the reading before, the one after, and when. The line
+ * {@code SUM} has, instead of when, the safepoint up to which the clock counts.
  */
 public final class ProvokedJvm {
     private static final long NS_PER_MS = 1_000_000;
@@ -41,19 +45,25 @@ public final class ProvokedJvm {
     /** Arguments: way, how many pauses to provoke, seed. By the flight recorder, what it reported follows. */
     public static void main(final String[] args) throws Exception {
         final PauseClock.Way way = PauseClock.Way.valueOf(args[0]);
-        final StringBuffer reported = new StringBuffer();
+        final Queue<Pause> reported = new ConcurrentLinkedQueue<>();
         try (PauseClock clock = PauseClock.open(way, instrumentation);
-            PauseStream stream = way.isExact() ? null : PauseStream.start(pause -> reported.append(text(pause)))) {
+            PauseStream stream = way.isExact() ? null : PauseStream.start(reported::add)) {
             if (stream != null) {
                 sampleThreads();
-                awaitRecorder();
+                awaitOneSince(System.nanoTime(), reported);
             }
             final ProvokedJvm provoked = new ProvokedJvm(clock, Long.parseLong(args[2]));
             provoked.run(Integer.parseInt(args[1]));
             if (stream != null) {
                 provoked.beLateForLong();
-                awaitRecorder();
-                System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + " 0 0\n" + reported);
+                final long lastId = awaitOneSince(System.nanoTime(), reported).safepointId();
+                final RecordedPauseClock recorded = (RecordedPauseClock) clock;
+                while (recorded.counted().safepointId() < lastId) {
+                    Thread.sleep(10);
+                }
+                final RecordedPauseClock.Counted counted = recorded.counted();
+                System.out.println("SUM" + text(PauseReading.NONE) + text(counted.sum()) + " 0 " + counted.safepointId());
+                reported.forEach(pause -> System.out.print(text(pause)));
             }
         }
     }
@@ -65,9 +75,16 @@ public final class ProvokedJvm {
         recording.start();
     }
 
-    /** The recorder hands over once a second, and its first hand-over only pairs the clocks. */
-    private static void awaitRecorder() throws InterruptedException {
-        Thread.sleep(2_500);
+    /** The recorder hands over once a second or later, in order: with this pause, all before it are reported. */
+    private static Pause awaitOneSince(final long fromNs, final Queue<Pause> reported) throws InterruptedException {
+        while (true) {
+            dump();
+            Thread.sleep(100);
+            final Optional<Pause> since = reported.stream().filter(pause -> pause.beginNs() - fromNs >= 0).findFirst();
+            if (since.isPresent()) {
+                return since.get();
+            }
+        }
     }
 
     private static String text(final Pause pause) {
