@@ -8,10 +8,13 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A real server on loopback that waits so many milliseconds before it answers: {@code /head=100,size=10}. Of {@code times=1000}
- * it sends the same again this often, or until nobody reads it any more.
+ * it sends the same again this often, or until nobody reads it any more. A request with {@code held=1} waits until it
+ * is released.
  */
 final class Upstream implements AutoCloseable {
     static {
@@ -20,6 +23,8 @@ final class Upstream implements AutoCloseable {
     }
 
     private final ExecutorService threads = Executors.newCachedThreadPool();
+    private final AtomicInteger held = new AtomicInteger();
+    private final Semaphore released = new Semaphore(0);
     private final HttpServer server;
     private final String scheme;
 
@@ -43,6 +48,15 @@ final class Upstream implements AutoCloseable {
         return scheme + "://localhost:" + port() + "/" + what;
     }
 
+    /** Requests that have come to be held so far, including those that were released. */
+    int held() {
+        return held.get();
+    }
+
+    void release(int requests) {
+        released.release(requests);
+    }
+
     @Override
     public void close() {
         server.stop(0);
@@ -53,6 +67,10 @@ final class Upstream implements AutoCloseable {
         String path = exchange.getRequestURI().getPath();
         exchange.getRequestBody().readAllBytes();
         try (exchange) {
+            if (number(path, "held", 0) == 1) {
+                held.incrementAndGet();
+                released.acquire();
+            }
             Thread.sleep(number(path, "head", 0));
             byte[] answer = "x".repeat(number(path, "size", 2)).getBytes();
             exchange.getResponseHeaders().add("Content-Type", "text/plain");
