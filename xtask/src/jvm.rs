@@ -37,7 +37,7 @@ pub fn build_quietly(root: &Path) -> anyhow::Result<bool> {
 }
 
 /// Runs the tests of what is built. The same classes on both JDKs: nothing has changed, so nothing is compiled.
-/// Modules that depend on a library and not on the JVM set `skipTests` to `skip.libraries`: they are tested on the
+/// Tests that depend on a library or on arithmetic, and not on the JVM, are skipped by `skip.libraries`: they run on the
 /// newest Java only. Prints the time of each JDK. False when Maven found fault on either.
 pub fn test(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let oldest = jdk(OLDEST)?;
