@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
 use crate::{import_verb, observation_report, profile_verb, records, terminal};
 use run::record_lock::is_running;
+use run::records::{RECORDS, latest};
 
 /// Print the report of a record, also of one that was interrupted or cut off.
 ///
@@ -21,12 +22,13 @@ use run::record_lock::is_running;
 /// The exit code is the one that the run had: see `parallax drive --help`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  parallax report
   parallax report parallax-runs/20260101-120000-4711
   parallax report --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' runs/one")]
 pub struct Args {
-    /// Results directory, or its run.json.
+    /// Results directory, or its run.json [default: the latest in parallax-runs/].
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
 
     /// Print the report as JSON (formats/view.schema.json).
     #[arg(long)]
@@ -47,7 +49,8 @@ pub struct Args {
 ///
 /// When the folder holds no run, or one that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let folder = records::folder(&args.folder);
+    let named = args.folder.clone().map_or_else(|| latest(Path::new(RECORDS)), Ok)?;
+    let folder = records::folder(&named);
     if record::search::is_search(folder) {
         return search(args, folder);
     }

@@ -165,8 +165,12 @@ pub(crate) fn check_kind(folder: &Path, needed: &'static str) -> Result<(), Reco
     Err(RecordError::OtherKind { path: folder.to_owned(), found, needed })
 }
 
-/// A folder's `run.json`, whichever kind of document it is.
-pub(crate) fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
+/// A folder's `run.json`, whichever kind of document it is. Its texts are not escaped.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
     let path = folder.join(RUN);
     parsed(&path, &read_text(&path)?)
 }

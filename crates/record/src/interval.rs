@@ -8,12 +8,14 @@ mod counts;
 mod journey;
 mod kind;
 mod lazy;
+mod reach;
 mod series;
 
 pub use self::counts::Counts;
 pub use self::journey::Journey;
 pub use self::kind::KindFigures;
 use self::lazy::{Lazy, add_to};
+pub use self::reach::Reach;
 pub use self::series::{JourneySeries, Lag, Series, TargetSeries};
 use crate::durations::Durations;
 use crate::outcome::{Failure, Outcome};
@@ -45,6 +47,8 @@ pub struct Interval {
     pub run_queue: Option<Nanos>,
     /// The number of requests offered to the kernel and not ended, integrated over time: request-nanoseconds.
     pub outstanding_time: Option<u128>,
+    /// Whether the servers can be reached. Not kept in the record.
+    pub reach: Reach,
     /// The workers merged here, each once.
     pub workers: Vec<WorkerSecond>,
     /// What the client's host told of this interval.
@@ -160,6 +164,7 @@ impl Interval {
         if let Some(theirs) = other.outstanding_time {
             self.outstanding_time = Some(self.outstanding_time.unwrap_or(0).saturating_add(theirs));
         }
+        self.reach = self.reach.max(other.reach);
         for theirs in &other.workers {
             match self.workers.iter_mut().find(|mine| mine.worker == theirs.worker) {
                 Some(mine) => mine.merge(theirs),
@@ -239,6 +244,7 @@ impl Interval {
         self.worker_stall_max = Nanos::ZERO;
         self.run_queue = None;
         self.outstanding_time = None;
+        self.reach = Reach::Unknown;
         self.workers.clear();
         self.host = HostSecond::default();
         self.hiccup.clear();
@@ -253,6 +259,15 @@ impl Interval {
         self.kinds.iter_mut().for_each(KindFigures::clear);
         self.journeys.iter_mut().for_each(Journey::clear);
         self.reasons.clear();
+    }
+
+    /// Whether any response came in this interval, good or bad.
+    pub fn has_response(&self) -> bool {
+        let is_response = |outcome: Outcome| {
+            matches!(outcome, Outcome::IncompleteResponse | Outcome::ProtocolError)
+                || !outcome.is_unanswered()
+        };
+        self.counts.ok > 0 || self.failures.iter().any(|(failure, _)| is_response(failure.outcome))
     }
 
     /// How many requests ended in this interval: the sum of all outcomes.

@@ -44,10 +44,10 @@ pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use escape::escaped;
 pub use folder::{Event, FolderWriter};
-pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds};
+pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds, read_whole};
 pub use hlog::{LogLine, histogram_log};
 pub use interval::{
-    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX,
+    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX, Reach,
     Reason, Series, TargetSeries,
 };
 pub use observation::{Observation, ObservationWriter, Observed, read_observation};

@@ -20,9 +20,9 @@ fn thresholds_stand_beneath_the_verdict_the_missed_ones_first() {
     let lines = text.lines().skip_while(|line| !line.contains("thresholds"));
     let head: String = lines.take(4).map(|line| format!("{line}\n")).collect();
     let expected = expect![[r#"
-        2 of 3 thresholds FAILED
+        1 of 3 thresholds FAILED, 1 NO DATA
           FAIL      response.p99 21.3 ms (fail if > 20ms)
-          UNDECIDED tls.p50 no figure (fail if > 1ms); tls is absent: no TLS
+          NO DATA   tls.p50 no figure (fail if > 1ms); tls is absent: no TLS
           PASS      error_share 0 % (fail if > 1%)
     "#]];
     expected.assert_eq(&head);

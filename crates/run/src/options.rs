@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
@@ -19,8 +19,8 @@ use units::{Bytes, Rate};
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, Measured, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource,
-    Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
+    Count, Drain, HttpChoice, Length, ListenAddress, Measured, PaceChoice, Pid, Resolve, Spacing, StageText,
+    StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
 };
 
 /// Options that a mode uses or refuses together.
@@ -55,7 +55,7 @@ pub enum Group {
     ServerCpu,
     /// Observers that run during the measurement.
     Observers,
-    /// Requests that are kept one by one.
+    /// What of a run is kept besides sums: requests one by one, or no record at all.
     Requests,
     /// Who gets figures while the run goes on.
     Sinks,
@@ -164,16 +164,18 @@ pub static OPTIONS: &[RunOption] = &[
     option(("connect-timeout", G::Limits, &["/limits/connect_timeout"], One, Some("5s"), reads::<Timeout>)),
     option(("checkout-timeout", G::Limits, &["/limits/checkout_timeout"], One, Some("30s"), reads::<Timeout>)),
     option(("drain", G::Limits, &["/limits/drain"], One, None, reads::<Drain>)),
+    option(("keep-trying", G::Limits, &["/limits/keep_trying"], Flag, Some(""), reads::<bool>)),
     option(("watch", G::Observers, &["/observers/watch"], One, None, reads::<WatchSubject>)),
     option(("profile", G::Observers, &["/observers/profile"], One, None, reads::<Pid>)),
     option(("watch-cpu", G::ServerCpu, &["/observers/watch_cpu"], List, None, reads::<Measured>)),
-    option(("prometheus", G::Sinks, &["/sinks/prometheus"], One, None, reads::<SocketAddr>)),
+    option(("prometheus", G::Sinks, &["/sinks/prometheus"], One, None, reads::<ListenAddress>)),
     option(("prometheus-linger", G::Sinks, &["/sinks/prometheus_linger"], One, Some("off"), reads::<Timeout>)),
     option(("otlp", G::Sinks, &["/sinks/otlp"], One, None, reads::<String>)),
     option(("otlp-interval", G::Sinks, &["/sinks/otlp_interval"], One, Some("10s"), reads::<Length>)),
     option(("jsonl", G::Sinks, &["/sinks/jsonl"], One, None, reads::<String>)),
     option(("csv", G::Sinks, &["/sinks/csv"], One, None, reads::<String>)),
     option(("output", G::Folder, &["/output/folder"], One, None, reads::<String>)),
+    option(("no-record", G::Requests, &["/output/no_record"], Flag, Some(""), reads::<bool>)),
     option(("requests", G::Requests, &["/output/requests"], One, None, reads::<KeepRequests>)),
     option(("json", G::Json, &["/output/json"], Flag, Some(""), reads::<bool>)),
     option(("quiet", G::Quiet, &["/output/quiet"], Flag, Some(""), reads::<bool>)),
@@ -323,7 +325,7 @@ impl GivenOptions {
 
     /// Refuses options that exclude each other, and those without the one that they belong to.
     fn check_together(&self) -> anyhow::Result<()> {
-        const EXCLUSIVE: [(&str, &str); 12] = [
+        const EXCLUSIVE: [(&str, &str); 16] = [
             ("rate", "stage"),
             ("replay", "stage"),
             ("rate", "replay"),
@@ -336,6 +338,10 @@ impl GivenOptions {
             ("arrivals", "stage"),
             ("jitter", "stage"),
             ("arrivals", "replay"),
+            ("no-record", "output"),
+            ("no-record", "requests"),
+            ("no-record", "watch"),
+            ("no-record", "profile"),
         ];
         for (one, other) in EXCLUSIVE {
             let advice = if matches!(one, "arrivals" | "jitter") {

@@ -250,9 +250,21 @@ fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
     Ok(WebSettings { pipeline, streams, limits })
 }
 
+/// Connections to each server: as given; otherwise enough for every virtual user to have its own.
+fn connections(spec: &RunSpec, depth: u64) -> u64 {
+    let users = match &spec.load.model {
+        Model::Closed(closed) => value(&closed.users).filter(|_| spec.pool.connections.is_none()),
+        Model::Open(_) => None,
+    };
+    match users {
+        Some(users) => users.0.div_ceil(depth),
+        None => or_default::<crate::values::Count>(&spec.pool.connections, "connections").0,
+    }
+}
+
 fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan> {
-    let connections = or_default::<Count>(&spec.pool.connections, "connections").0;
-    ensure!(connections <= 1_000_000, "-c {connections} is over a million; use several hosts");
+    let connections = connections(spec, depth);
+    ensure!(connections <= 1_000_000, "{connections} connections are over a million; use several hosts");
     let carried = connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
     let LoadSpec { load, end } = load(spec)?;
     let (option, given) = match &spec.load.model {
@@ -396,7 +408,7 @@ fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
         && setrlimit(Resource::Nofile, Rlimit { current: Some(needed), ..limit }).is_ok();
     ensure!(
         raised,
-        "-c {connections} needs {needed} open files, but this process can have {}; raise the limit with `ulimit -n`",
+        "{connections} connections need {needed} open files, but this process can have {}; raise the limit with `ulimit -n`",
         limit.maximum.unwrap_or(0)
     );
     Ok(())
@@ -411,6 +423,21 @@ pub mod tests {
         DriveProtocol::RoundRobin(
             Web::turns(&[request], &web::Checks::default(), WebSettings::default()).unwrap(),
         )
+    }
+
+    /// If this fails, a thousand virtual users queue for ten connections that nobody asked for.
+    #[test]
+    fn each_virtual_user_has_its_own_connection_unless_they_share_a_pool() {
+        let pool = |options: &[&str]| {
+            let plan = crate::testing::prepared(&[options, &["http://127.0.0.1:1/"]].concat()).unwrap().plan;
+            (plan.pool.connections, plan.pool.users)
+        };
+        assert_eq!(pool(&["--users", "1000"]), (1_000, 1_000));
+        assert_eq!(pool(&["--users", "4"]), (4, 4));
+        assert_eq!(pool(&["--users", "40", "-c", "2"]), (2, 40));
+        assert_eq!(pool(&["--users", "25", "--pipeline", "10"]), (3, 25));
+        assert_eq!(pool(&[]), (10, 10));
+        assert_eq!(pool(&["-r", "5/s", "--max-in-flight", "40"]), (10, 40));
     }
 
     /// If this fails, `-c 64 --users 1` is refused for workers that nobody asked for.

@@ -20,12 +20,13 @@ use units::Nanos;
 
 pub use self::plan::{SearchConduct, SearchOutput, SearchPlan, SearchRequest};
 use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
-use crate::conduct::{CompletedRun, Conduct, Quiet, conduct, nothing_reached};
+use crate::conduct::{CompletedRun, Conduct, Quiet, conduct};
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
 use crate::load;
 use crate::options::GivenOptions;
 use crate::prepare::{PreparedRun, prepare};
+use crate::unreachable::nothing_reached;
 
 /// The closed loop at the begin: two seconds tell the throughput to a percent.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
@@ -150,6 +151,9 @@ impl Running<'_> {
         self.document.probes.push(result);
         if let Some(error) = &completed.aborted {
             (self.with.environment.notice)(&error.to_string());
+        }
+        if let Some(why) = &completed.unreachable {
+            (self.with.environment.notice)(why);
         }
         let state = completed.document.state;
         if cut_short || nothing_reached(&completed.document) {

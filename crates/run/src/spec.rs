@@ -5,7 +5,7 @@
 //! write them on the command line.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use codec::web::{Sha256Digest, StatusSet};
 use findings::Condition;
@@ -16,8 +16,8 @@ use units::{Bytes, Rate};
 
 use crate::requests_file::KeepRequests;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, Measured, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource,
-    Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
+    Count, Drain, HttpChoice, Length, ListenAddress, Measured, PaceChoice, Pid, Resolve, Spacing, StageText,
+    StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
 };
 
 /// Declares a group of options: a struct whose fields may all be absent.
@@ -272,6 +272,8 @@ group! {
         connect_timeout: Given<Timeout>,
         checkout_timeout: Given<Timeout>,
         drain: Given<Drain>,
+        /// Go on although no server can be reached.
+        keep_trying: bool,
         /// Who timestamps responses: kernel, read.
         stamps: Given<StampSource>,
     }
@@ -292,7 +294,7 @@ group! {
 group! {
     /// Who gets the figures while the run goes on.
     Sinks {
-        prometheus: Given<SocketAddr>,
+        prometheus: Given<ListenAddress>,
         prometheus_linger: Given<Timeout>,
         otlp: Option<String>,
         otlp_interval: Given<Length>,
@@ -306,6 +308,8 @@ group! {
     Output {
         /// The results directory.
         folder: Option<String>,
+        /// Keep no record after the report.
+        no_record: bool,
         /// Which requests to keep: all, slowest=100, sample=1%.
         requests: Given<KeepRequests>,
         json: bool,

@@ -265,7 +265,7 @@ fn help_lies_over_the_view() {
     let foot = Footer { message: None, help: true };
     let text = text(&run(model(load()), 3, 0), (80, 24), foot, ASCII);
     assert!(text.contains("+ keys ---"), "{text}");
-    assert!(text.contains("q, s          end gracefully: wait for outstanding requests"), "{text}");
+    assert!(text.contains("q q           end gracefully: wait for outstanding requests"), "{text}");
     assert!(text.contains("up to 5.00 s"), "{text}");
 }
 

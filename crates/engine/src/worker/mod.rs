@@ -137,6 +137,10 @@ struct PeerState {
     preferred: usize,
     looking_up: bool,
     reached: Option<Address>,
+    /// A connection to it was attempted.
+    tried: bool,
+    /// Since when no connection to it could be opened.
+    failing_since: Option<Nanos>,
 }
 
 impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
@@ -204,6 +208,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             self.note_stall(now);
             self.look_at_controls(now);
             if now >= self.recorder.ends_at() {
+                self.recorder.current.reach = self.reach(now);
                 self.recorder.roll(now, self.outstanding(), clock::thread_cpu());
             }
             self.give_up_expired(now);

@@ -54,16 +54,21 @@ fn with_reasons(not_made: &[NotMade]) -> String {
 
 /// What was asked of the run, in the view's order.
 pub(super) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let met = thresholds.iter().filter(|threshold| threshold.result == Outcome::Met).count();
-    match (thresholds.len(), thresholds.len() - met) {
-        (0, _) => return Ok(()),
-        (all, 0) => writeln!(out, "{all} of {all} thresholds passed")?,
-        (all, failed) => writeln!(out, "{failed} of {all} thresholds {}", style.bad("FAILED"))?,
+    let count = |result| thresholds.iter().filter(|threshold| threshold.result == result).count();
+    match (thresholds.len(), count(Outcome::Missed), count(Outcome::Undecided)) {
+        (0, ..) => return Ok(()),
+        (all, 0, 0) => writeln!(out, "{all} of {all} thresholds passed")?,
+        (all, failed, 0) => writeln!(out, "{failed} of {all} thresholds {}", style.bad("FAILED"))?,
+        (all, 0, without) => writeln!(out, "{without} of {all} thresholds {}", style.bad("NO DATA"))?,
+        (all, failed, without) => {
+            let (bad, none) = (style.bad("FAILED"), style.bad("NO DATA"));
+            writeln!(out, "{failed} of {all} thresholds {bad}, {without} {none}")?;
+        }
     }
     for threshold in thresholds {
         let word = match threshold.result {
             Outcome::Missed => "FAIL",
-            Outcome::Undecided => "UNDECIDED",
+            Outcome::Undecided => "NO DATA",
             Outcome::Met => "PASS",
         };
         let because = threshold.because.as_ref().map(|because| format!("; {because}")).unwrap_or_default();

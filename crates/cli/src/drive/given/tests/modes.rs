@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::ensure;
 use rcgen::{CertificateParams, generate_simple_self_signed};
 use run::environment::Environment;
+use run::mode::Mode;
 use run::options::OPTIONS;
 use run::prepare::{PreparedRun, prepare};
 use run::search::{SearchOutput, SearchPlan, SearchRequest};
@@ -66,6 +67,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("connect-timeout", [Some("1s"), Some("2s")]),
     ("checkout-timeout", [Some("1s"), Some("2s")]),
     ("drain", [Some("1s"), Some("2s")]),
+    ("keep-trying", [None, Some("true")]),
     ("watch", [Some("1"), Some("ssh:h:2")]),
     ("profile", [Some("1"), Some("2")]),
     ("watch-cpu", [None, Some("self")]),
@@ -76,6 +78,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("jsonl", [Some("a.jsonl"), Some("b.jsonl")]),
     ("csv", [Some("a.csv"), Some("b.csv")]),
     ("output", [Some("a"), Some("b")]),
+    ("no-record", [None, Some("true")]),
     ("requests", [Some("all"), Some("slowest=5")]),
     ("json", [None, Some("true")]),
     ("quiet", [None, Some("true")]),
@@ -175,10 +178,11 @@ fn typed(line: Line, option: (&str, Option<&str>), folder: &Path) -> GivenOption
 /// Everything that conducting and printing the run read.
 fn effect_of(run: &PreparedRun) -> String {
     let PreparedRun { plan, protocol, thresholds, sinks, keep, watch_cpu, data_limit, spec, .. } = run;
-    let output = (&spec.output.folder, spec.output.json, spec.output.no_color, spec.display());
+    let output =
+        (&spec.output.folder, spec.output.json, spec.output.no_color, spec.output.no_record, spec.display());
     format!(
-        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {output:?}",
-        spec.observers
+        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {} {output:?}",
+        spec.observers, spec.limits.keep_trying
     )
 }
 
@@ -203,7 +207,7 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
             };
             let runs = search::planned(&SearchPlan::of(&request)?, given, &environment)?;
             // A search reads its output from the options: that of its probes is printed nowhere.
-            let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu));
+            let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu, run.spec.limits.keep_trying));
             format!("{runs:?} {:?}", SearchOutput::of(given))
         }
         Mode::Calibrate => {
