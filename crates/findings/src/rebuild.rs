@@ -1,7 +1,8 @@
 //! Rebuilds a document from its results directory alone: everything printed can be recomputed from the record.
 
+use audit::{Evidence, audit};
 use record::document::{Document, State};
-use record::{Evidence, Interval, Recording, Second, audit};
+use record::{Interval, Recording, Second};
 use serde_json::Value;
 use units::Nanos;
 

@@ -3,7 +3,6 @@
 //! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
 //! results directory. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
-mod audit;
 mod check;
 mod commit;
 mod compatibility;
@@ -38,7 +37,6 @@ mod surroundings;
 mod timeline;
 mod two_clocks;
 
-pub use audit::{Evidence, audit};
 pub use check::{Check, Concern};
 pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use audit::{Evidence, audit};
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, RunError, RunPlan, Started};
 use findings::{Condition, Figures, RunFacts};
 use record::document::{
     ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
     LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
 };
-use record::{Event, Evidence, FolderWriter, Interval, Reach, RecordError, Second, audit};
+use record::{Event, FolderWriter, Interval, Reach, RecordError, Second};
 use units::Nanos;
 
 use crate::companion::Companions;

@@ -1,9 +1,8 @@
 //! Whether the run counted everything, ended by itself, and measured anything at all.
 
 use super::{Evidence, ended_in};
-use crate::check::Check;
-use crate::document::{Finding, State, VerdictWord};
-use crate::outcome::Outcome;
+use record::document::{Finding, State, VerdictWord};
+use record::{Check, Outcome};
 
 /// Scheduled = the sum of all outcomes. Not a limit but a law: a run that breaks it has lost count.
 pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {

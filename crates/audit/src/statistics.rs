@@ -3,12 +3,8 @@
 use units::Nanos;
 
 use super::{Evidence, degraded};
-use crate::check::Check;
-use crate::document::{Finding, LoadOrder, Model, State, VerdictWord};
-use crate::durations::Durations;
-use crate::outcome::Outcome;
-use crate::phase::Phase;
-use crate::series::Second;
+use record::document::{Finding, LoadOrder, Model, State, VerdictWord};
+use record::{Check, Durations, Outcome, Phase, Second};
 
 /// The tolerance, as a share of the time that requests were outstanding; runs are compared with the same margin.
 const LITTLE_PER_MILLE: u128 = 20;

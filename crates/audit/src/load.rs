@@ -1,10 +1,8 @@
 //! Whether the requested load was offered, and whether the server kept up with it.
 
 use super::{Evidence, degraded, ended_in, is_over_share, percent};
-use crate::check::Check;
-use crate::document::{Finding, LoadOrder, Model, State, VerdictWord};
-use crate::outcome::Outcome;
-use crate::series::Second;
+use record::document::{Finding, LoadOrder, Model, State, VerdictWord};
+use record::{Check, Outcome, Second};
 
 /// At most 0.1 % of what was due may be left unsent: k6 counts them as `dropped_iterations`, Nighthawk as pool
 /// overflow, and neither calls the run bad. METHODOLOGY.md, the load that was asked for.

@@ -3,12 +3,10 @@
 mod client;
 
 use super::*;
-use crate::document::ArrivalStamps;
-use crate::document::LoadOrder;
-use crate::outcome::Failure;
-use crate::phase::Phase;
-use crate::timeline::Timeline;
 use VerdictWord::{Degraded, Invalid};
+use record::document::ArrivalStamps;
+use record::document::LoadOrder;
+use record::{Failure, Phase, Timeline};
 
 const MS: u64 = 1_000_000;
 

@@ -14,14 +14,10 @@ mod statistics;
 
 use units::Nanos;
 
-use crate::check::Check;
-use crate::document::{
+use record::document::{
     Document, Finding, Host, LoadChange, Model, Stamps, State, Unchecked, Verdict, VerdictWord,
 };
-use crate::durations::Durations;
-use crate::interval::Interval;
-use crate::outcome::Outcome;
-use crate::series::Second;
+use record::{Check, Durations, Interval, Outcome, Second};
 
 /// The data that a verdict is based on.
 #[derive(Debug, Clone, Copy)]
