@@ -35,7 +35,7 @@ pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// The lags of all requests that got this far, whatever their outcome: a request that was started late and then
 /// refused was late too.
-fn of_all(total: &Interval, lag: Lag) -> Durations {
+pub(super) fn of_all(total: &Interval, lag: Lag) -> Durations {
     let of = |series| total.series(series).cloned().unwrap_or_default();
     let mut all = of(Series::Phase(lag.phase()));
     all.merge(&of(Series::FailedLag(lag)));

@@ -9,6 +9,7 @@ mod lateness;
 mod load;
 mod resources;
 mod run;
+mod saturation;
 mod stamps;
 mod statistics;
 
@@ -73,12 +74,12 @@ const RULES: [Rule; 32] = [
     run::conservation,
     run::nothing_measured,
     run::broken_off,
+    saturation::offered_load,
+    saturation::kept_up,
     run::cut_off,
     resources::descriptors,
     resources::ports,
-    load::offered_load,
     load::load_changed,
-    load::kept_up,
     lateness::schedule_lag,
     lateness::client_lag,
     lateness::client_stall,

@@ -1,29 +1,8 @@
-//! Whether the requested load was offered, and whether the server kept up with it.
+//! Whether the load was the one that was asked for, and within what this client can do.
 
-use super::{Evidence, degraded, ended_in, is_over_share, percent};
-use record::document::{Finding, LoadOrder, Model, State, VerdictWord};
-use record::{Check, Outcome, Second};
-
-/// At most 0.1 % of what was due may be left unsent: k6 counts them as `dropped_iterations`, Nighthawk as pool
-/// overflow, and neither calls the run bad. METHODOLOGY.md, the load that was asked for.
-const UNSENT_PER_MILLE: u64 = 1;
-
-pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
-    let unsent: u64 =
-        [Outcome::QueueFull, Outcome::NotSent].map(|outcome| ended_in(evidence, outcome)).iter().sum();
-    let scheduled = evidence.total.counts.scheduled;
-    let over = evidence.model == Model::Open && is_over_share(unsent, scheduled, UNSENT_PER_MILLE);
-    over.then(|| Finding {
-        check: Check::OfferedLoad,
-        makes: VerdictWord::Degraded,
-        measured: format!(
-            "{} of the {scheduled} scheduled requests were never sent",
-            percent(unsent, scheduled)
-        ),
-        limit: "0.1 %".to_owned(),
-        advice: "the requested load was not offered: lower the rate, or allow more connections".to_owned(),
-    })
-}
+use super::{Evidence, degraded, is_over_share, percent};
+use record::Check;
+use record::document::{Finding, LoadOrder, Model, VerdictWord};
 
 /// The figures of a run whose load was changed by hand mix several loads.
 pub(super) fn load_changed(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -46,42 +25,6 @@ pub(super) fn load_changed(evidence: &Evidence<'_>) -> Option<Finding> {
                  without changes"
                 .to_owned(),
     })
-}
-
-/// The share of requests that can be outstanding at the end of the window if there are more than the connections carry:
-/// above it, p99 would be among them.
-const BACKLOG_PER_MILLE: u64 = 10;
-
-/// In an open loop whose server is slower than the schedule, a backlog grows during the whole run.
-pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
-    if evidence.model != Model::Open || evidence.state == State::Running {
-        return None;
-    }
-    let within = |second: &&Second| second.start_ns.saturating_add(second.length_ns) <= evidence.window.0;
-    let seconds: Vec<_> = evidence.seconds.iter().filter(within).collect();
-    // With `-n` alone, the window can end after the last request was due.
-    let due = seconds.iter().rposition(|second| second.scheduled > 0)?;
-    let scheduled: u64 = seconds[..=due].iter().map(|second| second.scheduled).sum();
-    let ended: u64 = seconds[..=due].iter().map(|second| ended_by_itself(second)).sum();
-    let outstanding = scheduled.saturating_sub(ended);
-    let over = outstanding > evidence.slots && is_over_share(outstanding, scheduled, BACKLOG_PER_MILLE);
-    over.then(|| Finding {
-        check: Check::KeptUp,
-        makes: VerdictWord::Degraded,
-        measured: format!(
-            "{outstanding} of {scheduled} requests were still outstanding at the end of the window: the server \
-             did not keep up, so response time grows with the length of the run"
-        ),
-        limit: format!("1 % or {}, the number that the connections carry", evidence.slots),
-        advice: "lower the rate, or find the server's capacity with --search".to_owned(),
-    })
-}
-
-/// Without those that ended because the run did.
-fn ended_by_itself(second: &Second) -> u64 {
-    let by_the_run = [Outcome::NotSent.name(), Outcome::InFlight.name()];
-    let failed = second.failures.iter().filter(|entry| !by_the_run.contains(&entry.outcome.as_str()));
-    second.ok + failed.map(|entry| entry.count).sum::<u64>()
 }
 
 /// The share of a CPU from which Hyperfoil's watchdog doubts a client is 80 %; the same share of what the client

@@ -7,6 +7,7 @@ use anyhow::ensure;
 use findings::{Condition, Rebuilt, RunRecord};
 use record::document::State;
 use record::observation::ObservationKind;
+use report::Style;
 
 use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
@@ -41,6 +42,10 @@ pub struct Args {
     /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
+
+    /// Details: limits and advice of the checks, percentile intervals, options, host.
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Runs the verb. The exit code is the run's own.
@@ -80,7 +85,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let Rebuilt { document, seconds, differences, .. } = rebuilt;
     let mut out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
+    let style = Style { details: args.verbose, ..terminal::style(&out, args.no_color) };
     let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
     records::print(&findings::run_view(&run), args.json, &mut out, style)?;
     report_notes(&document);

@@ -37,8 +37,8 @@ mod words;
 pub use advice::advice;
 pub use arithmetic::{IntervalRates, largest_shares, mean, per_s, share};
 pub use condition::{
-    Condition, ConditionError, Decision, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
-    reading_text,
+    Condition, ConditionError, Decision, Figures, Judgement, Metric, Of, Operator, Part, Statistic,
+    quantity_text, reading_text,
 };
 pub use cpu_view::{CpuTable, CpuUnit, cpu_notes, cpu_table, cpu_view};
 pub use demo_view::{Trap, demo_view, trap};

@@ -20,6 +20,7 @@ pub use self::series::{JourneySeries, Lag, Series, TargetSeries};
 use crate::durations::Durations;
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
+use crate::sample::SAMPLES_MAX;
 use crate::surroundings::{HostSecond, LATE, WorkerSecond};
 use crate::timeline::Timeline;
 
@@ -70,6 +71,8 @@ pub struct Interval {
     /// By the run's numbering of its journeys; empty where no request follows another.
     journeys: Vec<Journey>,
     reasons: Vec<((Outcome, Reason), u64)>,
+    /// What came of the first responses that failed a check, by the check.
+    check_samples: Vec<(Reason, String)>,
 }
 
 /// Why a request failed: the protocol's fixed text, or the server's own words.
@@ -194,6 +197,9 @@ impl Interval {
         for ((outcome, reason), count) in &other.reasons {
             self.add_reasons(*outcome, reason.clone(), *count);
         }
+        for (check, got) in &other.check_samples {
+            self.add_check_sample(check.clone(), got.clone());
+        }
         for (index, theirs) in other.kinds.iter().enumerate() {
             self.kind_at(index).merge(theirs);
         }
@@ -259,6 +265,7 @@ impl Interval {
         self.kinds.iter_mut().for_each(KindFigures::clear);
         self.journeys.iter_mut().for_each(Journey::clear);
         self.reasons.clear();
+        self.check_samples.clear();
     }
 
     /// Whether any response came in this interval, good or bad.
@@ -329,6 +336,36 @@ impl Interval {
     /// Every reason seen, with its outcome and its count, in the order of first sight.
     pub fn reasons(&self) -> &[((Outcome, Reason), u64)] {
         &self.reasons
+    }
+
+    /// Keeps what came of a response that failed `check`; no more than [`SAMPLES_MAX`] of a check, of as many checks as
+    /// there are reasons.
+    pub fn add_check_sample(&mut self, check: Reason, got: String) {
+        if self.has_room_for(&check) {
+            self.check_samples.push((check, got));
+        }
+    }
+
+    fn has_room_for(&self, check: &Reason) -> bool {
+        let of_it = self.check_samples.iter().filter(|(known, _)| known == check).count();
+        of_it < SAMPLES_MAX && self.check_samples.len() < REASONS_MAX
+    }
+
+    /// What came of the first responses that failed a check, with the check.
+    pub fn check_samples(&self) -> &[(Reason, String)] {
+        &self.check_samples
+    }
+
+    /// Drops the samples for which `whole`, a sum of earlier intervals, has no room: a run keeps its first.
+    pub fn keep_first_samples(&mut self, whole: &Interval) {
+        let mut sum = Interval { check_samples: whole.check_samples.clone(), ..Interval::default() };
+        self.check_samples.retain(|(check, got)| {
+            let keeps = sum.has_room_for(check);
+            if keeps {
+                sum.check_samples.push((check.clone(), got.clone()));
+            }
+            keeps
+        });
     }
 
     /// The slot of a histogram by what it holds, for readers of files.
@@ -421,5 +458,32 @@ mod tests {
         assert_eq!(interval.other_codes(), 1_000 - CODES_MAX as u64);
         assert_eq!(interval.reasons().len(), REASONS_MAX + 1);
         assert_eq!(interval.reasons().iter().map(|(_, count)| count).sum::<u64>(), 1_000);
+    }
+
+    /// If this fails, a run whose every response fails a check keeps them all.
+    #[test]
+    fn a_run_keeps_the_first_samples_of_a_check() {
+        let mut whole = Interval::default();
+        for second in 0..5 {
+            let mut interval = Interval::default();
+            (0..9).for_each(|n| interval.add_check_sample("status".into(), format!("{second}.{n}")));
+            (0..2).for_each(|n| interval.add_check_sample("body".into(), format!("{second}.{n}")));
+            interval.keep_first_samples(&whole);
+            whole.merge(&interval);
+            let kept = if second == 0 {
+                5
+            } else if second == 1 {
+                1
+            } else {
+                0
+            };
+            assert_eq!(interval.check_samples().len(), kept);
+        }
+        let of = |check: &str| {
+            let of_it = whole.check_samples().iter().filter(|(known, _)| known == check);
+            of_it.map(|(_, got)| got.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("status"), ["0.0", "0.1", "0.2"]);
+        assert_eq!(of("body"), ["0.0", "0.1", "1.0"]);
     }
 }

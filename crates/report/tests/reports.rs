@@ -73,7 +73,7 @@ fn a_good_run() {
 #[test]
 fn ascii_and_eighty_columns_lose_no_number() {
     check(
-        &good().text(Style { unicode: false, width: 80, colour: false }),
+        &good().text(Style { unicode: false, width: 80, details: true, ..Style::PLAIN }),
         &expect![[r#"
             valid: all checks passed, with 1 note
               independence (note): response times differ so much from second to second that
@@ -131,19 +131,22 @@ fn what_others_wrote_cannot_command_the_terminal() {
     let mut run = good().option("header", "a: \u{1b}]0;x\u{7}\r\nb", record::document::OptionSource::Given);
     run.document.host.name = Some("\u{1b}[2J\u{202e}evil".to_owned());
     run.document.subject.url = "http://h/\u{9b}1m\n".to_owned();
-    for text in [run.text(Style::PLAIN), run.demo(Style::PLAIN)] {
+    let details = Style { details: true, ..Style::PLAIN };
+    for text in [run.text(details), run.demo(details)] {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert!(!text.contains('\u{202e}'));
         assert!(text.contains("http://h/\\u{9b}1m\\u{a}"), "{text}");
     }
-    assert_eq!(run.text(Style::PLAIN).lines().count(), good().text(Style::PLAIN).lines().count());
-    assert!(run.text(Style::PLAIN).contains("on \\u{1b}[2J\\u{202e}evil, Linux"));
+    assert_eq!(run.text(details).lines().count(), good().text(details).lines().count());
+    assert!(run.text(details).contains("on \\u{1b}[2J\\u{202e}evil, Linux"));
 }
 
 #[test]
 fn a_positional_is_written_as_it_is_typed() {
     let given = record::document::OptionSource::Given;
-    let text = good().option("url", "http://127.0.0.1:8080/json", given).text(Style::PLAIN);
+    let text = good()
+        .option("url", "http://127.0.0.1:8080/json", given)
+        .text(Style { details: true, ..Style::PLAIN });
     assert!(text.contains("--rate=1000/s http://127.0.0.1:8080/json\n"), "{text}");
 }
 

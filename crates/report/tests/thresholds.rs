@@ -12,7 +12,9 @@ use units::Nanos;
 fn thresholds_stand_beneath_the_verdict_the_missed_ones_first() {
     let mut run = good();
     let results = run.document.results.clone().unwrap();
-    let figures = Figures { total: &run.total, results: &results, window: Nanos::from_secs(30) };
+    let subject = run.document.subject.clone();
+    let window = Nanos::from_secs(30);
+    let figures = Figures { total: &run.total, results: &results, subject: &subject, window };
     let conditions = ["error_share > 1%", "tls.p50 > 1ms", "response.p99 > 20ms"];
     let conditions = conditions.map(|text| text.parse::<Condition>().unwrap());
     run.document.thresholds = conditions.iter().map(|condition| condition.threshold(&figures)).collect();

@@ -7,8 +7,8 @@ use audit::{Evidence, audit};
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, RunError, RunPlan, Started};
 use findings::{Condition, Figures, RunFacts};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
-    LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
+    ArrivalFacts, ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts,
+    LoadChange, LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
 };
 use record::{Event, FolderWriter, Interval, Reach, RecordError, Second};
 use units::Nanos;
@@ -173,7 +173,8 @@ pub fn opening_document(
         load: LoadFacts {
             model: if plan.load.is_open() { Model::Open } else { Model::Closed },
             rate_per_s: load::rate_per_s(&plan.load),
-            arrivals: load::arrival_facts(&plan.load),
+            arrivals: load::arrival_facts(&plan.load)
+                .map(|facts| ArrivalFacts { replay: prepared.replay.clone(), ..facts }),
             think: load::think_facts(&plan.load),
             pace: load::pace_facts(plan),
             callers: plan.pool.users,
@@ -329,6 +330,7 @@ impl Listener for Keeper<'_> {
         let used = now.zip(self.process_cpu).map(|(now, before)| now.saturating_sub(before));
         self.process_cpu = now;
         self.monitor.note(interval);
+        interval.keep_first_samples(&self.total);
         self.total.merge(interval);
         let second = Second::of(interval, used);
         self.sinks.interval(interval, &second);
@@ -553,10 +555,11 @@ impl Keeper<'_> {
         ));
         document.verdict = Some(audit(&Evidence::of(document, &self.total, seconds)));
         let window = Nanos(document.time.window_ns.unwrap_or(0));
-        document.thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {
-            let figures = Figures { total: &self.total, results, window };
+        let thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {
+            let figures = Figures { total: &self.total, results, subject: &document.subject, window };
             self.thresholds.iter().map(|condition| condition.threshold(&figures)).collect()
         });
+        document.thresholds = thresholds;
     }
 }
 

@@ -80,6 +80,7 @@ fn derived(name: &str, prepared: &PreparedRun, folder: &Path) -> String {
             None => "none: nothing is random".to_owned(),
         },
         "speed" if prepared.given.has("replay") => "1x".to_owned(),
+        "replay-methods" if prepared.replay.is_some() => crate::replay::METHODS.to_owned(),
         "duration" => plan.window.map_or("no limit".to_owned(), Nanos::written),
         "drain" => plan.drain.map_or("off".to_owned(), Nanos::written),
         "count" => prepared.data_limit.map_or("no limit".to_owned(), |count| count.to_string()),

@@ -23,6 +23,7 @@ pub mod protocol;
 pub mod record_lock;
 pub mod record_mode;
 pub mod records;
+pub mod replay;
 pub mod requests_file;
 pub mod scenario_file;
 pub mod search;

@@ -25,7 +25,6 @@ impl Mode {
                 Some("is for a URL; a scenario has method, headers and body under its [[request]]")
             }
             (Mode::Scenario, G::Expectation) => Some("is for a URL; a scenario has expect under [defaults]"),
-            (Mode::Search, G::Scenario) => Some("is for a scenario, and --search drives a URL or --targets"),
             (Mode::Search, G::Schedule) => {
                 Some("cannot be used with --search, which sets the rate and length of each probe")
             }
@@ -38,6 +37,9 @@ impl Mode {
             (Mode::Search, G::Tui) => {
                 Some("cannot be used with --search, which has no live view; --quiet suppresses its progress")
             }
+            (Mode::Search, G::Details) => Some(
+                "cannot be used with --search; `parallax report -v` shows the details of one of its probes",
+            ),
             (Mode::Calibrate, G::Client | G::Json) => None,
             (Mode::Calibrate, _) => Some(
                 "cannot be used with --calibrate, which uses only -c, --pipeline, --workers, --pace, --stamps and --json",
@@ -52,9 +54,11 @@ impl Mode {
     ///
     /// One line that names the option and the mode.
     pub fn check(self, given: &GivenOptions) -> anyhow::Result<()> {
+        let driven = if given.names_scenario() { Mode::Scenario } else { Mode::Run };
         for name in given.0.keys() {
             let group = named(name).map_or(Group::Users, |option| option.group);
-            if let Some(why) = self.refuses(group) {
+            let by_driven = || if self == Mode::Search { driven.refuses(group) } else { None };
+            if let Some(why) = self.refuses(group).or_else(by_driven) {
                 let shown = if name == "url" { "a URL".to_owned() } else { format!("--{name}") };
                 bail!("{shown} {why}");
             }

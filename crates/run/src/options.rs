@@ -12,10 +12,12 @@ use anyhow::{Context, bail, ensure};
 use codec::web::{Sha256Digest, StatusSet};
 use findings::Condition;
 use record::document::OptionSource;
+use regex::Regex;
 use schedule::{Jitter, Speed, Think};
 use serde_json::{Map, Value};
 use units::{Bytes, Rate};
 
+use crate::replay::Methods;
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
 use crate::values::{
@@ -65,6 +67,8 @@ pub enum Group {
     Json,
     /// No progress.
     Quiet,
+    /// The details of a report.
+    Details,
     /// No live view.
     Tui,
     /// No colors.
@@ -133,6 +137,10 @@ pub static OPTIONS: &[RunOption] = &[
     option(("replay", G::Schedule, &["/load/model/open/schedule/replay/file"], One, None, reads::<String>)),
     option(("speed", G::Schedule, &["/load/model/open/schedule/replay/speed"], One, None, reads::<Speed>)),
     option(("replay-column", G::Schedule, &["/load/model/open/schedule/replay/column"], One, None, reads::<String>)),
+    option(("replay-times-only", G::Schedule, &["/load/model/open/schedule/replay/times_only"], Flag, None, reads::<bool>)),
+    option(("replay-methods", G::Schedule, &["/load/model/open/schedule/replay/methods"], One, None, reads::<Methods>)),
+    option(("replay-filter", G::Schedule, &["/load/model/open/schedule/replay/filter"], One, None, reads::<Regex>)),
+    option(("replay-credentials", G::Schedule, &["/load/model/open/schedule/replay/credentials"], Flag, None, reads::<bool>)),
     option(("duration", G::Schedule, &["/load/duration"], One, None, reads::<Length>)),
     option(("count", G::Schedule, &["/load/count"], One, None, reads::<Count>)),
     option(("seed", G::Seed, &["/load/seed"], One, None, reads::<u64>)),
@@ -179,6 +187,7 @@ pub static OPTIONS: &[RunOption] = &[
     option(("requests", G::Requests, &["/output/requests"], One, None, reads::<KeepRequests>)),
     option(("json", G::Json, &["/output/json"], Flag, Some(""), reads::<bool>)),
     option(("quiet", G::Quiet, &["/output/quiet"], Flag, Some(""), reads::<bool>)),
+    option(("verbose", G::Details, &["/output/verbose"], Flag, Some(""), reads::<bool>)),
     option(("no-tui", G::Tui, &["/output/no_tui"], Flag, Some(""), reads::<bool>)),
     option(("no-color", G::Color, &["/output/no_color"], Flag, Some(""), reads::<bool>)),
 ];
@@ -232,9 +241,14 @@ impl GivenOptions {
         self.0.insert(name.to_owned(), GivenOption { texts, source: OptionSource::Given });
     }
 
+    /// Makes the option one that is not given, whatever a scenario file says of it.
+    pub fn withhold(&mut self, name: &str) {
+        self.set(name, [""; 0]);
+    }
+
     /// Whether the option was given.
     pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.0.get(name).is_some_and(|given| !given.texts.is_empty())
     }
 
     /// The same without these.
@@ -266,7 +280,7 @@ impl GivenOptions {
     pub fn spec(&self) -> anyhow::Result<RunSpec> {
         self.check_together()?;
         let mut spec = Value::Object(Map::new());
-        for (name, given) in &self.0 {
+        for (name, given) in self.0.iter().filter(|(_, given)| !given.texts.is_empty()) {
             let option = self.meant(name)?;
             for text in &given.texts {
                 (option.check)(text).map_err(|error| {
@@ -362,7 +376,15 @@ impl GivenOptions {
             }
         };
         needs(&["arrivals", "jitter"], self.has("rate"), "needs --rate or --search")?;
-        needs(&["speed", "replay-column"], self.has("replay"), "needs --replay FILE")?;
+        let of_replay = [
+            "speed",
+            "replay-column",
+            "replay-times-only",
+            "replay-methods",
+            "replay-filter",
+            "replay-credentials",
+        ];
+        needs(&of_replay, self.has("replay"), "needs --replay FILE")?;
         needs(&["cert"], self.has("key"), "needs --key FILE, the private key of the certificate")?;
         needs(&["key"], self.has("cert"), "needs --cert FILE, the certificate of the key")?;
         needs(&["prometheus-linger"], self.has("prometheus"), "needs --prometheus ADDR")?;

@@ -185,16 +185,34 @@ pub enum Schedule {
     },
     /// Stages one after another: `ramp 100/s..1k/s 30s`.
     Stages { stage: List<StageText> },
-    /// The instants of a recording.
-    Replay {
-        file: String,
-        /// How many times faster: 2x.
-        #[serde(default, skip_serializing_if = "is_default")]
-        speed: Given<Speed>,
-        /// Where the times of the recording are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        column: Option<String>,
-    },
+    /// The requests of a recording, or its times alone.
+    Replay(Replay),
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    pub file: String,
+    /// How many times faster: 2x.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub speed: Given<Speed>,
+    /// Where the times of the recording are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub column: Option<String>,
+    /// Use the times, and not the requests.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub times_only: bool,
+    /// Methods of the requests to send: GET,HEAD.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub methods: Option<String>,
+    /// Regular expression that the path of a request must match.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub filter: Option<String>,
+    /// Send the Cookie and Authorization headers of the recording.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub credentials: bool,
 }
 
 group! {
@@ -314,6 +332,8 @@ group! {
         requests: Given<KeepRequests>,
         json: bool,
         quiet: bool,
+        /// Print details.
+        verbose: bool,
         no_tui: bool,
         no_color: bool,
     }

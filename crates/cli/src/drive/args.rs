@@ -89,8 +89,9 @@ pub struct Args {
     #[arg(long = "stage", value_name = "STAGE", value_parser = text("stage"), help_heading = "Load")]
     stages: Vec<String>,
 
-    /// Open loop at the times of a recording: one time per line (seconds, epoch of any unit, RFC 3339), JSON lines,
-    /// CSV, or a web server's common log.
+    /// Open loop: send the requests of a recording to the URL's server at their times: a web server's common or
+    /// combined log, JSON lines (path, method, headers, body), HAR, or vegeta's JSON results. A recording without
+    /// requests (one time per line, CSV) gives the times.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Load")]
     replay: Option<String>,
 
@@ -102,6 +103,22 @@ pub struct Args {
     /// [default: timestamp, time, ts or similar].
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     replay_column: Option<String>,
+
+    /// Use the times of the recording and send the requests of the URL.
+    #[arg(long, help_heading = "Load")]
+    replay_times_only: bool,
+
+    /// Methods of the requests to replay [default: GET,HEAD].
+    #[arg(long, value_name = "LIST", value_parser = text("replay-methods"), help_heading = "Load")]
+    replay_methods: Option<String>,
+
+    /// Replay only requests whose path matches this regular expression.
+    #[arg(long, value_name = "REGEX", value_parser = text("replay-filter"), help_heading = "Load")]
+    replay_filter: Option<String>,
+
+    /// Replay Cookie and Authorization headers too.
+    #[arg(long, help_heading = "Load")]
+    replay_credentials: bool,
 
     /// Closed loop: think time between a response and the user's next request: 100ms, 50ms..150ms (uniform),
     /// exp:100ms (exponential with this mean).
@@ -298,6 +315,10 @@ pub struct Args {
     /// Suppress progress output.
     #[arg(long, help_heading = "Output")]
     quiet: bool,
+
+    /// Details: limits and advice of the checks, percentile intervals, options, host.
+    #[arg(short, long, help_heading = "Output")]
+    verbose: bool,
 
     /// On a terminal, print one plain line per second instead of the live view.
     #[arg(long, help_heading = "Output")]

@@ -100,10 +100,6 @@ fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
         "nothing to request; give a URL, a scenario file that ends in .toml, --targets FILE or --spec FILE; see --help"
     );
     if args.search.is_some() {
-        ensure!(
-            !is_scenario,
-            "--search needs a URL or --targets, not a scenario; run the scenario at several --rate instead"
-        );
         return Ok(Mode::Search);
     }
     ensure!(is_scenario || !args.dry_run, "--dry-run needs a scenario; give a file that ends in .toml");
@@ -214,14 +210,15 @@ fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
     record.folder = record.folder.filter(|_| !spec.output.no_record);
     let view = findings::run_view(&record);
     if spec.sinks.to_stdout() {
-        // Standard output has the per-second rows, so the report is not printed there.
-        return report::text(&view, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
+        // Standard output has the rows of the seconds: the report makes way.
+        let style = Style { details: spec.output.verbose, ..Style::PLAIN };
+        return report::text(&view, &mut io::stderr(), style);
     }
     let mut out = io::stdout();
     if spec.output.json {
         return report::json(&completed.document, &mut out);
     }
-    let style = terminal::style(&out, spec.output.no_color);
+    let style = Style { details: spec.output.verbose, ..terminal::style(&out, spec.output.no_color) };
     report::text(&view, &mut out, style)
 }
 

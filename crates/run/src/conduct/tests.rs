@@ -48,6 +48,7 @@ fn prepared(sinks: SinkPlan) -> PreparedRun {
         values: BTreeMap::new(),
         seed: None,
         data_limit: None,
+        replay: None,
     }
 }
 
