@@ -3,9 +3,12 @@
 mod heading;
 mod times;
 
+use std::cmp::Ordering;
 use std::path::Path;
 
-use record::document::{Document, EffectiveOption, Load, Model, OptionSource, Results};
+use record::document::{
+    Document, EffectiveOption, Load, Model, OptionSource, QuantileValue, Results, TargetResult,
+};
 use record::{JourneySecond, Second};
 use units::Nanos;
 
@@ -15,7 +18,7 @@ use crate::verdict::{thresholds_view, verdict_so_far};
 use crate::view::{
     Block, Cell, Headline, Phrase, Point, Role, Row, Section, Series, Subject, Table, Value, View, phrase,
 };
-use crate::words::{meaning, percentile};
+use crate::words::{meaning, percentile, value_of};
 
 pub(crate) use heading::host_facts;
 
@@ -159,9 +162,33 @@ pub(crate) fn counted(what: String, count: u64) -> Phrase {
     phrase!("{what} × {count}", what = what, count = Value::Count(count))
 }
 
-/// A row for each target, where there are several.
+/// The most rows of a table of targets.
+const TARGETS_SHOWN: usize = 100;
+
+/// The places of the targets that are shown, in order: the worst are those with the largest share of failures, then
+/// those with the longest response at p99, or at most if they are too few for p99.
+fn shown_targets(targets: &[TargetResult]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..targets.len()).collect();
+    if places.len() > TARGETS_SHOWN {
+        let key = |place: &usize| {
+            let target = &targets[*place];
+            let slow = match value_of(&target.response, 0.99) {
+                Some(QuantileValue::Known { ns, .. } | QuantileValue::Above { ns }) => ns,
+                Some(QuantileValue::TooFew { .. }) | None => target.response.max_ns.unwrap_or(0),
+            };
+            (share(target.failed, target.requests), slow)
+        };
+        places.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
+        places.truncate(TARGETS_SHOWN);
+        places.sort_unstable();
+    }
+    places
+}
+
+/// A row for each target, where there are several; of many the worst.
 fn targets(names: &[String], results: &Results) -> Option<Section> {
-    let rows = results.targets.iter().enumerate().map(|(index, target)| {
+    let shown = shown_targets(&results.targets);
+    let rows = shown.iter().map(|&index| (index, &results.targets[index])).map(|(index, target)| {
         let mut cells: Vec<Cell> =
             [target.requests, target.ok, target.failed].map(|n| Value::Count(n).into()).into();
         for of in [&target.response, &target.service] {
@@ -181,8 +208,20 @@ fn targets(names: &[String], results: &Results) -> Option<Section> {
         ("target", "target", "text", "the target"),
     ];
     let rows: Vec<Row> = rows.collect();
-    (!rows.is_empty())
-        .then(|| Section::new("targets", vec![Block::Table(Table::new("targets", &columns, rows))]))
+    if rows.is_empty() {
+        return None;
+    }
+    let mut blocks = Vec::new();
+    if rows.len() < results.targets.len() {
+        let text = phrase!(
+            "the worst {shown} of {all} requests, by share of failures, then by response p99",
+            shown = Value::Count(rows.len() as u64),
+            all = Value::Count(results.targets.len() as u64),
+        );
+        blocks.push(Block::line(Role::Note, text));
+    }
+    blocks.push(Block::Table(Table::new("targets", &columns, rows)));
+    Some(Section::new("targets", blocks))
 }
 
 /// A row for each journey: how many were completed, and how long whole journeys took, if that was measured.

@@ -236,7 +236,7 @@ impl Interval {
     #[inline]
     fn kind_at(&mut self, index: usize) -> &mut KindFigures {
         if index >= self.kinds.len() {
-            self.kinds.resize_with(index + 1, KindFigures::default);
+            self.kinds.extend((self.kinds.len()..=index).map(KindFigures::of));
         }
         &mut self.kinds[index]
     }
@@ -393,7 +393,7 @@ impl Interval {
             }
             Series::Hiccup => &mut self.hiccup,
         }
-        .get_or_make()
+        .get_or_make_with(series.digits())
     }
 
     /// A histogram by what it holds, or `None` when it is empty.

@@ -594,3 +594,28 @@ fn a_run_under_way() {
         "#]],
     );
 }
+
+/// If this fails, a scenario of many steps fills the screen, or hides the step that is slow.
+#[test]
+fn of_many_requests_the_worst_are_shown() {
+    let mut run = Run::open(300.0, 8, 2);
+    run.document.subject.targets = (0..150).map(|n| format!("step {n}")).collect();
+    run.second(|interval| {
+        for n in 0..150 {
+            // The later, the slower.
+            let request = kept(US, US, MS + u64::from(n) * 100 * US);
+            book_ok(interval, &request);
+            interval.kind(n).record_ok(&request);
+        }
+        let failure = Failure::new(Outcome::AppError, Phase::Receive);
+        book_failure(interval, failure, MS);
+        interval.kind(3).record_failure(failure, Nanos(MS));
+    });
+    run.finish(State::Finished);
+    let text = run.text(Style::PLAIN);
+    let note = "the worst 100 of 150 requests, by share of failures, then by response p99";
+    assert!(text.contains(note), "{text}");
+    let steps = text.lines().filter_map(|line| line.rsplit_once("step ")?.1.parse().ok());
+    let expected: Vec<u64> = [3].into_iter().chain(51..150).collect();
+    assert_eq!(steps.collect::<Vec<u64>>(), expected, "{text}");
+}

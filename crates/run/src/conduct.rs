@@ -204,7 +204,8 @@ fn targets(prepared: &PreparedRun) -> Vec<String> {
 /// Told only where their requests have figures of their own.
 fn journeys(prepared: &PreparedRun) -> Vec<JourneyFacts> {
     let scenario = prepared.protocol.scenario().filter(|_| !targets(prepared).is_empty());
-    scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named())).unwrap_or_default()
+    let journeys = scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named()));
+    journeys.filter(|all| all.len() <= engine::JOURNEYS_APART).unwrap_or_default()
 }
 
 /// What a record says of this host.

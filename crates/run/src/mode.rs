@@ -25,7 +25,10 @@ impl Mode {
                 Some("is for a URL; a scenario has method, headers and body under its [[request]]")
             }
             (Mode::Scenario, G::Expectation) => Some("is for a URL; a scenario has expect under [defaults]"),
-            (Mode::Search, G::Schedule) => {
+            (Mode::Scenario, G::Recording) => {
+                Some("is for a URL; a scenario has its own requests, and --replay gives their times")
+            }
+            (Mode::Search, G::Schedule | G::Recording) => {
                 Some("cannot be used with --search, which sets the rate and length of each probe")
             }
             (Mode::Search, G::Thresholds) => {

@@ -38,6 +38,8 @@ pub enum Group {
     Scenario,
     /// When requests are due, how long and how many.
     Schedule,
+    /// Which requests of a recording are sent.
+    Recording,
     /// How the requests of one rate are spaced.
     Spacing,
     /// The random seed.
@@ -137,10 +139,10 @@ pub static OPTIONS: &[RunOption] = &[
     option(("replay", G::Schedule, &["/load/model/open/schedule/replay/file"], One, None, reads::<String>)),
     option(("speed", G::Schedule, &["/load/model/open/schedule/replay/speed"], One, None, reads::<Speed>)),
     option(("replay-column", G::Schedule, &["/load/model/open/schedule/replay/column"], One, None, reads::<String>)),
-    option(("replay-times-only", G::Schedule, &["/load/model/open/schedule/replay/times_only"], Flag, None, reads::<bool>)),
-    option(("replay-methods", G::Schedule, &["/load/model/open/schedule/replay/methods"], One, None, reads::<Methods>)),
-    option(("replay-filter", G::Schedule, &["/load/model/open/schedule/replay/filter"], One, None, reads::<Regex>)),
-    option(("replay-credentials", G::Schedule, &["/load/model/open/schedule/replay/credentials"], Flag, None, reads::<bool>)),
+    option(("replay-times-only", G::Recording, &["/load/model/open/schedule/replay/times_only"], Flag, None, reads::<bool>)),
+    option(("replay-methods", G::Recording, &["/load/model/open/schedule/replay/methods"], One, None, reads::<Methods>)),
+    option(("replay-filter", G::Recording, &["/load/model/open/schedule/replay/filter"], One, None, reads::<Regex>)),
+    option(("replay-credentials", G::Recording, &["/load/model/open/schedule/replay/credentials"], Flag, None, reads::<bool>)),
     option(("duration", G::Schedule, &["/load/duration"], One, None, reads::<Length>)),
     option(("count", G::Schedule, &["/load/count"], One, None, reads::<Count>)),
     option(("seed", G::Seed, &["/load/seed"], One, None, reads::<u64>)),

@@ -78,12 +78,11 @@ const KNOWN: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTI
 /// One line for a recording that cannot be read, and for options that do not go with its requests.
 pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     let Model::Open(open) = &spec.load.model else { return Ok(None) };
-    let (Schedule::Replay(replay), Request::Urls(urls)) = (&open.schedule, &spec.request) else {
+    let Schedule::Replay(replay) = &open.schedule else { return Ok(None) };
+    let Request::Urls(urls) = &spec.request else {
+        refuse_unused(replay, "the requests do not come from the recording")?;
         return Ok(None);
     };
-    if replay.times_only {
-        return Ok(None);
-    }
     let shown = &replay.file;
     let cannot = || format!("cannot read the recording `{shown}`");
     let mut lines = BufReader::new(File::open(shown).with_context(cannot)?);
@@ -96,6 +95,12 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     }
     let form = forms::detect(&begin);
     if form == Form::Times {
+        refuse_unused(replay, "the recording has times and no requests")?;
+        return Ok(None);
+    }
+    if replay.times_only {
+        let replay = Replay { times_only: false, ..replay.clone() };
+        refuse_unused(&replay, "--replay-times-only sends no request of the recording")?;
         return Ok(None);
     }
     let mut taking = Taking::of(replay, urls)?;
@@ -118,6 +123,19 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     }
     let speed = value(&replay.speed).copied().unwrap_or(Speed::RECORDED);
     taking.finish(speed).with_context(|| format!("cannot use the recording `{shown}`")).map(Some)
+}
+
+/// Refuses the options for the requests of a recording where none of those is sent.
+fn refuse_unused(replay: &Replay, why: &str) -> anyhow::Result<()> {
+    for (is_given, option) in [
+        (replay.times_only, "--replay-times-only"),
+        (replay.methods.is_some(), "--replay-methods"),
+        (replay.filter.is_some(), "--replay-filter"),
+        (replay.credentials, "--replay-credentials"),
+    ] {
+        ensure!(!is_given, "{option} has no effect: {why}; leave it out");
+    }
+    Ok(())
 }
 
 /// What makes two requests one.

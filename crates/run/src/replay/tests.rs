@@ -146,3 +146,23 @@ fn what_cannot_be_replayed_is_one_line() {
         crate::testing::given(&["--replay-filter", "/a", "http://h/"]).spec().unwrap_err().to_string();
     assert_eq!(error, "--replay-filter needs --replay FILE");
 }
+
+/// If this fails, an option for the requests of a recording is accepted where none of them is sent.
+#[test]
+fn options_for_requests_are_refused_where_only_times_are_used() {
+    let times = "1.0\n2.0\n";
+    let unused: [&[&str]; 4] = [
+        &["--replay-times-only"],
+        &["--replay-methods", "GET"],
+        &["--replay-filter", "a"],
+        &["--replay-credentials"],
+    ];
+    for options in unused {
+        let error = replayed(options, times).unwrap_err().to_string();
+        let expected = format!("{} has no effect: the recording has times and no requests", options[0]);
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    let error = replayed(&["--replay-times-only", "--replay-filter", "a"], LOG).unwrap_err().to_string();
+    assert!(error.starts_with("--replay-filter has no effect: --replay-times-only"), "{error}");
+    assert!(replayed(&["--replay-times-only"], LOG).unwrap().is_none());
+}
