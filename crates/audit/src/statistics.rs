@@ -224,8 +224,8 @@ pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
         check: Check::Independence,
         makes: VerdictWord::Valid,
         measured: format!(
-            "response times differ so much from second to second that these {n} requests are worth only \
-             {effective:.0} independent samples: the {} too narrow",
+            "these {n} requests are worth only {effective:.0} independent samples, because response times differ \
+             from second to second: the {} too narrow",
             interval_of(&starved)
         ),
         limit: needed_of(&starved),

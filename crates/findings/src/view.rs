@@ -112,8 +112,11 @@ pub struct Reason {
     pub concern: String,
     /// The verdict that this reason alone would give; `valid` for a note.
     pub makes: Word,
-    /// The finding with its figure, and the limit that it exceeds.
+    /// The finding with its figure.
     pub finding: Phrase,
+    /// The limit that it exceeds.
+    #[serde(default)]
+    pub limit: String,
     /// What to do about it.
     pub advice: Phrase,
 }

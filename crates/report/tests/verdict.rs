@@ -64,5 +64,9 @@ fn reasons_are_one_line_each_and_whole_with_details() {
     assert_eq!(short[4], "");
     let whole = lines(Style { details: true, ..Style::PLAIN });
     assert!(whole.iter().any(|line| line.contains("run longer,")), "{whole:?}");
-    assert!(whole.iter().any(|line| line.contains("response with 95 % intervals")), "{whole:?}");
+    assert!(whole.iter().any(|line| line.contains("limit: 72 for p95")), "{whole:?}");
+    assert!(
+        whole.iter().any(|line| line.contains("response time with 95 % confidence intervals")),
+        "{whole:?}"
+    );
 }

@@ -42,7 +42,7 @@ pub(super) fn with_figures(
     for reason in &verdict.reasons {
         let text = reason_text(reason, verdict.word, style);
         if style.details {
-            writeln!(out, "{}", wrap("  ", &text, style.width))?;
+            writeln!(out, "{}", wrap("  ", &with_limit(&text, reason), style.width))?;
             writeln!(out, "{}", wrap("    ", &plain(&reason.advice, style), style.width))?;
         } else {
             writeln!(out, "  {}", cut(&text, style.width - 2))?;
@@ -85,6 +85,10 @@ fn reason_text(reason: &Reason, word: Word, style: Style) -> String {
     format!("{}{makes}: {}", escape_text(&reason.check), plain(&reason.finding, style))
 }
 
+fn with_limit(text: &str, reason: &Reason) -> String {
+    format!("{text}; limit: {}", escape_text(&reason.limit))
+}
+
 /// The word first, then every reason with its figure, its limit and what to do.
 pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let head = plain(&verdict.head, style);
@@ -103,7 +107,7 @@ pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, sty
     let lines = wrap(&format!("{head}: "), &summary, style.width);
     writeln!(out, "{}{}", style.verdict(verdict.word, &head), &lines[head.len()..])?;
     for reason in &verdict.reasons {
-        let text = reason_text(reason, verdict.word, style);
+        let text = with_limit(&reason_text(reason, verdict.word, style), reason);
         writeln!(out, "{}", wrap("  ", &text, style.width))?;
         writeln!(out, "{}", wrap("    ", &plain(&reason.advice, style), style.width))?;
     }
