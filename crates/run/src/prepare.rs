@@ -363,8 +363,11 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>
     })
 }
 
-/// What one worker takes from a schedule in real time if it sends none of it. Measured 2026-11-24 on a virtual CPU of
-/// 2.x GHz: 7 M/s next to other work, at which every request was dropped; a worker that sends reaches a tenth of it.
+/// What one worker can take from a schedule in real time. Measured on 2026-11-24 on a virtual CPU of an AMD EPYC at
+/// 2.4 GHz, with `-r 10M/s` and `-r 40M/s -w 1 -d 2s --max-in-flight 1000` at the built-in target, so that nearly
+/// every request is `queue_full`: 14 to 16 million requests per second of CPU time, 6.5 million per second of a CPU
+/// shared with other work. The limit is a third of the former. What a worker can send is far less: the audit judges
+/// that.
 const TAKEN_PER_S: f64 = 5e6;
 
 /// Above it a run would fall behind its schedule without sending anything, and take far longer than was asked for.
