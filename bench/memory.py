@@ -32,7 +32,7 @@ def main():
 
 def watch(url, folder, args):
     seconds = int(args.minutes * 60)
-    command = [args.parallax, "drive", "-w", "1", "-c", "64", "-d", f"{seconds}s", "--quiet", "-o", f"{folder}/run", url]
+    command = [args.parallax, "drive", "-w", "1", "-c", "64", "-d", f"{seconds}s", "--quiet", "-v", "-o", f"{folder}/run", url]
     if args.rate:
         command += ["--rate", args.rate]
     client = pinned(CLIENT_CORE, command, stdout=subprocess.PIPE, text=True)

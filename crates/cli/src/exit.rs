@@ -34,7 +34,7 @@ impl Exit {
         if document.state == State::Broken {
             return Exit::Invalid;
         }
-        if run::conduct::nothing_reached(document) {
+        if run::unreachable::nothing_reached(document) {
             return Exit::Unreachable;
         }
         match document.verdict.as_ref().map(|verdict| verdict.word) {
@@ -42,6 +42,17 @@ impl Exit {
             Some(VerdictWord::Valid | VerdictWord::Degraded) if missed(&document.thresholds) => Exit::Missed,
             Some(VerdictWord::Valid | VerdictWord::Degraded) => Exit::Done,
             Some(VerdictWord::Invalid) | None => Exit::Invalid,
+        }
+    }
+
+    /// The same with `--on-invalid warn`: an invalid measurement is accepted.
+    pub fn of_believed(document: &Document) -> Exit {
+        match Exit::of(document) {
+            Exit::Invalid if document.state == State::Finished && missed(&document.thresholds) => {
+                Exit::Missed
+            }
+            Exit::Invalid if document.state == State::Finished => Exit::Done,
+            exit => exit,
         }
     }
 
@@ -79,7 +90,7 @@ impl From<Exit> for ExitCode {
             Exit::Missed => 2,
             Exit::Invalid => 3,
             Exit::Unreachable => 4,
-            Exit::Interrupted => 130,
+            Exit::Interrupted => crate::signals::interrupted_code(),
             Exit::Command(code) => code,
         })
     }
@@ -121,6 +132,14 @@ mod tests {
             (State::Interrupted, Valid, Missed, Exit::Interrupted),
         ] {
             assert_eq!(Exit::of(&document(state, word, result)), exit, "{state:?} {word:?} {result:?}");
+        }
+        for (state, result, exit) in [
+            (State::Finished, Missed, Exit::Missed),
+            (State::Finished, Met, Exit::Done),
+            (State::Broken, Met, Exit::Invalid),
+            (State::Interrupted, Met, Exit::Interrupted),
+        ] {
+            assert_eq!(Exit::of_believed(&document(state, Invalid, result)), exit, "{state:?} {result:?}");
         }
     }
 }

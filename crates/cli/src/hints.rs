@@ -1,4 +1,6 @@
-//! Usage errors in one line, with a hint where a flag or value comes from another tool's habits.
+//! Usage errors in one line, with a hint where a word comes from another tool's habits.
+
+mod habits;
 
 use std::ffi::OsString;
 
@@ -6,9 +8,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::exit::Exit;
 
-/// Prints clap's help or version in full, or its error as one line.
-pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
+/// Prints what clap has to say: help and version whole, an error as one line.
+pub fn explain(error: &clap::Error, program: &clap::Command, arguments: &[OsString]) -> Exit {
+    let typed = Typed::of(program, arguments);
     match error.kind() {
+        // `-h2` and `-host` of other tools are a `-h` to clap.
+        ErrorKind::DisplayHelp if typed.one_dash().is_some() => refused(typed.one_dash().unwrap_or_default()),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
             Exit::Done
@@ -17,25 +22,34 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
             let _ = error.print();
             Exit::Refused
         }
-        _ => {
-            crate::output::report_line(one_line(error, arguments));
-            Exit::Refused
-        }
+        _ => refused(one_line(error, &typed)),
     }
 }
 
+fn refused(line: String) -> Exit {
+    crate::output::report_line(line);
+    Exit::Refused
+}
+
 /// A usage error in one line.
-pub fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
-    if let Some(hint) = unknown_flag(error).and_then(|flag| habit(&flag, value_of(&flag, arguments))) {
-        return hint;
-    }
-    let is_misread = matches!(
-        error.kind(),
-        ErrorKind::UnknownArgument | ErrorKind::InvalidValue | ErrorKind::ValueValidation
-    );
-    if let Some((dashed, flag)) = one_dash(arguments).filter(|_| is_misread) {
-        return format!("`{dashed}` has one dash; write `-{dashed}`; see --help for `{flag}`");
-    }
+fn one_line(error: &clap::Error, typed: &Typed<'_>) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let hint = match error.kind() {
+        _ if typed.verb.is_none() => typed.unknown_verb(error),
+        ErrorKind::UnknownArgument => typed.unknown_option(context(ContextKind::InvalidArg)),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            typed.refused_value(context(ContextKind::InvalidValue))
+        }
+        _ => None,
+    };
+    hint.unwrap_or_else(|| own_words(error))
+}
+
+/// What clap says, in one line, without the guesses that mislead.
+fn own_words(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let mut lines = text
         .lines()
@@ -43,30 +57,93 @@ pub fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("the command line cannot be read").trim_start_matches("error: ");
-    // clap prints missing arguments and tips on separate lines.
+    // Missing arguments are on lines of their own, and so are tips.
     let whole = lines.fold(first.to_owned(), |line, more| match more.strip_prefix("tip: ") {
-        Some(tip) => format!("{line}; {tip}"),
+        Some(tip) if is_near(&line, tip) => format!("{line}; {tip}"),
+        Some(_) => line,
         None => format!("{line} {more}"),
     });
     format!("{whole}; see --help")
 }
 
-fn unknown_flag(error: &clap::Error) -> Option<String> {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return None;
+/// Whether a tip names a word that begins as the one that was typed: `--conections` is `--connections`, but
+/// `--iterations` is not `--targets`. All of them are in single quotes.
+fn is_near(line: &str, tip: &str) -> bool {
+    let first_letter = |word: &str| word.trim_start_matches('-').chars().next();
+    let mut suggested = tip.split('\'').skip(1).step_by(2).map(first_letter);
+    let typed = line.split('\'').nth(1).map(first_letter);
+    !tip.contains("as a value") && typed.is_some_and(|typed| suggested.any(|letter| letter == typed))
+}
+
+const NO_VERB: &str =
+    "there is no verb: to load-test a URL write `parallax drive URL`, with options behind `drive`";
+
+/// The command line, as far as it can be looked up in the table.
+struct Typed<'a> {
+    /// Behind the program's name.
+    words: Vec<&'a str>,
+    verb: Option<clap::Command>,
+}
+
+impl<'a> Typed<'a> {
+    fn of(program: &clap::Command, arguments: &'a [OsString]) -> Typed<'a> {
+        let words: Vec<&str> = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).collect();
+        let verb = words.first().and_then(|verb| program.find_subcommand(verb).cloned());
+        Typed { words, verb }
     }
-    match error.get(ContextKind::InvalidArg)? {
-        ContextValue::String(flag) => Some(flag.clone()),
-        _ => None,
+
+    fn verb(&self) -> &str {
+        self.verb.as_ref().map_or("", clap::Command::get_name)
+    }
+
+    fn unknown_verb(&self, error: &clap::Error) -> Option<String> {
+        let first = *self.words.first()?;
+        let names_server = |word: &&str| word.contains("://") || word.contains(":80");
+        let is_slip = own_words(error).contains(" similar ");
+        let for_server = || (!is_slip && self.words.iter().any(names_server)).then(|| NO_VERB.to_owned());
+        habits::unknown_verb(first).or_else(for_server)
+    }
+
+    fn unknown_option(&self, flag: &str) -> Option<String> {
+        let named = || habits::unknown_option(self.verb(), habits::name(flag), value_of(flag, &self.words));
+        self.one_dash().or_else(named)
+    }
+
+    fn refused_value(&self, value: &str) -> Option<String> {
+        let options = self.words.iter().map(|word| habits::name(word)).filter(|word| word.starts_with('-'));
+        let mut of_this_value = options.filter(|flag| value_of(flag, &self.words) == value);
+        of_this_value
+            .find_map(|flag| habits::refused_value(self.verb(), flag, value))
+            .or_else(|| self.one_dash())
+    }
+
+    /// An option by its long name and one dash, as Go's tools have it: `-rate=50`. Clap takes it for `-r` and a value.
+    fn one_dash(&self) -> Option<String> {
+        let verb = self.verb.as_ref()?;
+        let is_long = |name: &str| {
+            verb.get_arguments().any(|argument| {
+                argument.get_long_and_visible_aliases().into_iter().flatten().any(|long| long == name)
+            })
+        };
+        self.words.iter().find_map(|word| {
+            let name = habits::name(word.strip_prefix('-')?);
+            if name.len() < 2 || name.starts_with('-') {
+                return None;
+            }
+            let flag = format!("-{name}");
+            let value = value_of(&flag, &self.words);
+            habits::unknown_option(self.verb(), &flag, value)
+                .or_else(|| is_long(name).then(|| format!("`{word}`: write `-{word}`, with two dashes")))
+        })
     }
 }
 
-/// The value of a flag: attached to it (`-t4`, `--rps=50`), or the next argument.
-fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> &'a str {
-    let mut found = arguments.iter().filter_map(|argument| argument.to_str());
+/// What is behind a flag: attached to it (`-t4`, `--rps=50`), or as the next word.
+fn value_of<'a>(flag: &str, words: &[&'a str]) -> &'a str {
+    let mut found = words.iter();
     match found.find_map(|text| text.strip_prefix(flag).filter(|rest| ends_a_name(flag, rest))) {
         None => "",
-        Some("") => found.next().filter(|text| !text.starts_with('-')).unwrap_or(""),
+        Some("") => found.next().filter(|text| !text.starts_with('-')).copied().unwrap_or(""),
         Some(attached) => attached.trim_start_matches('='),
     }
 }
@@ -79,72 +156,5 @@ fn ends_a_name(flag: &str, rest: &str) -> bool {
         || is_short && !rest.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// An option given by its long name with one dash, as in Go's tools: `-rate=50`.
-fn one_dash(arguments: &[OsString]) -> Option<(&str, String)> {
-    const LONG: [&str; 8] =
-        ["rate", "duration", "connections", "workers", "timeout", "header", "body", "output"];
-    arguments.iter().filter_map(|argument| argument.to_str()).find_map(|text| {
-        let name = text.strip_prefix('-')?.split('=').next()?;
-        LONG.contains(&name).then(|| (text, format!("--{name}")))
-    })
-}
-
-/// A hint for a flag of wrk, hey, oha, ab, vegeta, k6 or bombardier that does not exist here.
-fn habit(flag: &str, value: &str) -> Option<String> {
-    let is_time = value.ends_with(|last: char| last.is_ascii_alphabetic());
-    let advice = match flag {
-        "-t" if is_time => {
-            format!("to run for {value} write `-d {value}`; to limit each request, `--timeout {value}`")
-        }
-        "-t" | "--threads" | "--cpus" => format!("for threads write `--workers {value}`"),
-        "-z" => format!("to run for a time write `-d {value}`"),
-        "-q" | "--qps" | "--rps" | "-qps" => format!("for a rate write `--rate {value}/s`"),
-        "-D" => "for a duration write `-d 10s`; for a body from a file, `-b @FILE`".to_owned(),
-        "-m" => format!("for a method write `-X {value}`"),
-        "-u" | "--vus" => format!("for virtual users write `--users {value}`"),
-        "--http2" => "for HTTP/2 write `--http 2` over https://, `--http h2c` over http://".to_owned(),
-        "--unix-socket" => format!("for a socket write `--unix {value}`"),
-        "-L" | "-l" | "--latency" => {
-            return Some(format!("`{flag}` is not needed: percentiles are always shown"));
-        }
-        "-s" | "--script" => "there are no scripts; journeys with data and checks come from a scenario file: `parallax drive FILE.toml`".to_owned(),
-        _ => return None,
-    };
-    Some(format!("`{flag}` is not an option here: {advice}").replace("  ", " "))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_from_another_tool_gets_one_line() {
-        assert_eq!(
-            habit("-t", "30s").unwrap(),
-            "`-t` is not an option here: to run for 30s write `-d 30s`; to limit each request, `--timeout 30s`"
-        );
-        assert_eq!(habit("-t", "4").unwrap(), "`-t` is not an option here: for threads write `--workers 4`");
-        assert_eq!(habit("--nonsense", ""), None);
-    }
-
-    #[test]
-    fn a_value_is_found_attached_or_as_the_next_argument() {
-        let of = |flag: &str, arguments: &[&str]| {
-            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-            value_of(flag, &arguments).to_owned()
-        };
-        assert_eq!(of("-t", &["drive", "-t4", "http://h/"]), "4");
-        assert_eq!(of("-t", &["drive", "-t", "4"]), "4");
-        assert_eq!(of("--rps", &["drive", "--rps=50"]), "50");
-        assert_eq!(of("-L", &["drive", "-L", "-c", "4"]), "");
-        assert_eq!(of("-t", &["drive", "-target", "-t4"]), "4");
-        assert_eq!(of("--rps", &["drive", "--rpsx=3", "--rps", "50"]), "50");
-    }
-
-    #[test]
-    fn one_dash_before_a_long_name_is_reported() {
-        let arguments = ["drive", "-c", "4", "-rate=50/s"].map(OsString::from);
-        assert_eq!(one_dash(&arguments), Some(("-rate=50/s", "--rate".to_owned())));
-        assert_eq!(one_dash(&["-r50/s", "--rate=5/s", "-raten"].map(OsString::from)), None);
-    }
-}
+mod tests;

@@ -24,8 +24,10 @@ mod progress;
 mod record_mode;
 mod records;
 mod report_verb;
+mod runs_verb;
 mod scenario_verb;
 mod serve;
+mod shell;
 mod signals;
 mod terminal;
 #[cfg(feature = "ebpf")]
@@ -41,11 +43,14 @@ use crate::output::{one_line, report_line};
 
 /// Load-test a server, observe it from its kernel, and explain where the time of its requests went.
 #[derive(Debug, Parser)]
-#[command(name = "parallax", version, max_term_width = 100, subcommand_required = true)]
+#[command(name = "parallax", version = VERSION, max_term_width = 100, subcommand_required = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
 }
+
+/// The version with what was built: the commit of a release build, and the features.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PARALLAX_BUILD"), ")");
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -57,6 +62,7 @@ enum Verb {
     #[cfg(feature = "ebpf")]
     Watch(Box<watch_verb::Args>),
     Report(report_verb::Args),
+    Runs(runs_verb::Args),
     Explain(explain_verb::Args),
     Doctor(doctor_verb::Args),
     Scenario(scenario_verb::Args),
@@ -64,6 +70,8 @@ enum Verb {
     Import(import_verb::Args),
     Hiccup(hiccup_verb::Args),
     Disturb(disturb_verb::Args),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -71,7 +79,7 @@ fn main() -> ExitCode {
     let mut command = <Cli as clap::CommandFactory>::command();
     let exit = match command.try_get_matches_from_mut(&arguments) {
         Ok(matches) => run(&CommandLine { command: &command, matches: &matches }),
-        Err(error) => hints::explain(&error, &arguments),
+        Err(error) => hints::explain(&error, &command, &arguments),
     };
     exit.into()
 }
@@ -79,8 +87,9 @@ fn main() -> ExitCode {
 fn run(line: &CommandLine<'_>) -> Exit {
     let cli = match <Cli as clap::FromArgMatches>::from_arg_matches(line.matches) {
         Ok(cli) => cli,
-        Err(error) => return hints::explain(&error, &[]),
+        Err(error) => return hints::explain(&error, line.command, &[]),
     };
+    let program = line.command;
     let line = line.verb().expect("clap requires a verb");
     let result = match cli.verb {
         Verb::Drive(args) => drive::run(&args, &line),
@@ -91,6 +100,7 @@ fn run(line: &CommandLine<'_>) -> Exit {
         #[cfg(feature = "ebpf")]
         Verb::Watch(args) => watch_verb::run(&args, &line),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Runs(args) => runs_verb::run(&args),
         Verb::Doctor(args) => doctor_verb::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
@@ -98,6 +108,8 @@ fn run(line: &CommandLine<'_>) -> Exit {
         Verb::Import(args) => import_verb::run(&args, &line),
         Verb::Hiccup(args) => hiccup_verb::run(&args, &line),
         Verb::Disturb(args) => disturb_verb::run(&args, &line),
+        Verb::Completions(args) => shell::completions(&args, program),
+        Verb::Man(args) => shell::man(&args, program),
     };
     result.unwrap_or_else(|error| failed(&error))
 }

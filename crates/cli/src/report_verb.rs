@@ -7,11 +7,13 @@ use anyhow::ensure;
 use findings::{Condition, Rebuilt, RunRecord};
 use record::document::State;
 use record::observation::ObservationKind;
+use report::Style;
 
 use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
 use crate::{import_verb, observation_report, profile_verb, records, terminal};
 use run::record_lock::is_running;
+use run::records::{RECORDS, latest};
 
 /// Print the report of a record, also of one that was interrupted or cut off.
 ///
@@ -21,12 +23,13 @@ use run::record_lock::is_running;
 /// The exit code is the one that the run had: see `parallax drive --help`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  parallax report
   parallax report parallax-runs/20260101-120000-4711
   parallax report --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' runs/one")]
 pub struct Args {
-    /// Results directory, or its run.json.
+    /// Results directory, or its run.json [default: the latest in parallax-runs/].
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
 
     /// Print the report as JSON (formats/view.schema.json).
     #[arg(long)]
@@ -39,6 +42,10 @@ pub struct Args {
     /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
+
+    /// Details: limits and advice of the checks, percentile intervals, options, host.
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Runs the verb. The exit code is the run's own.
@@ -47,7 +54,8 @@ pub struct Args {
 ///
 /// When the folder holds no run, or one that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let folder = records::folder(&args.folder);
+    let named = args.folder.clone().map_or_else(|| latest(Path::new(RECORDS)), Ok)?;
+    let folder = records::folder(&named);
     if record::search::is_search(folder) {
         return search(args, folder);
     }
@@ -77,7 +85,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let Rebuilt { document, seconds, differences, .. } = rebuilt;
     let mut out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
+    let style = Style { details: args.verbose, ..terminal::style(&out, args.no_color) };
     let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
     records::print(&findings::run_view(&run), args.json, &mut out, style)?;
     report_notes(&document);

@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP end a run gracefully: the first one stops it and keeps the record, the second one ends
 //! the process at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -13,6 +13,22 @@ use signal_hook::low_level;
 use units::Nanos;
 
 use tui::screen;
+
+/// The exit code for the first signal that ended a run; 0 before it.
+static CODE: AtomicU8 = AtomicU8::new(0);
+
+/// The exit code of a command that was interrupted: 128 and the signal's number as with shells (130 for Ctrl-C, 143 for
+/// SIGTERM); 130 where the signal is not known, as in a record.
+pub fn interrupted_code() -> u8 {
+    match CODE.load(Ordering::Relaxed) {
+        0 => code(SIGINT),
+        code => code,
+    }
+}
+
+fn code(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second ends the process at once.
 ///
@@ -31,10 +47,11 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let context = "cannot handle signals, so Ctrl-C would lose the run";
     let mut signals = Signals::new(signals).context(context)?;
     let take = move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            let _ = CODE.compare_exchange(0, code(signal), Ordering::Relaxed, Ordering::Relaxed);
             if stopped.swap(true, Ordering::Relaxed) {
                 screen::leave();
-                low_level::exit(130);
+                low_level::exit(i32::from(interrupted_code()));
             }
         }
     };

@@ -22,6 +22,7 @@ pub fn style(out: &Stdout, no_color: bool) -> Style {
         colour: is_terminal && !no_color && !is_set("NO_COLOR") && !dumb,
         unicode: !is_terminal || speaks_utf8(),
         width: if is_terminal { width(out) } else { 100 },
+        details: false,
     }
 }
 

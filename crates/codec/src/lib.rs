@@ -16,4 +16,7 @@ pub mod web;
 pub use error::DecodeError;
 pub use prepared::{Preparation, PreparedStatements, StatementIndex};
 pub use protocol::{ConnectionUse, Ended, Next, Origin, Protocol, Route};
-pub use session::{CloseEvent, Encoded, Event, Judgement, Key, Opening, Reply, Session, Step, StreamEnd};
+pub use session::{
+    CloseEvent, Encoded, Event, FailedCheck, Judgement, Key, Opening, Reply, SAMPLE_BYTES, Session, Step,
+    StreamEnd,
+};

@@ -66,6 +66,16 @@ pub trait Session {
         true
     }
 
+    /// Which check of the user's the last response did not pass, where it was judged [`Judgement::CheckFailed`]: asked
+    /// for before more input is taken.
+    ///
+    /// # Cost
+    ///
+    /// Allocates texts; only responses that failed a check pay for it.
+    fn failed_check(&mut self) -> Option<FailedCheck> {
+        None
+    }
+
     /// The server's own words about why it refused or ended the connection, where it gave any: asked for after
     /// [`handle_input`](Session::handle_input) failed or the peer closed. A session keeps a few hundred bytes of them
     /// at most; the engine cuts and escapes them for the record.
@@ -103,12 +113,14 @@ pub struct Step {
     pub event: Option<Event>,
     /// There may be more events in what has been taken already: call again, if only with nothing.
     pub more: bool,
+    /// Bytes follow the response that has just ended, and no request is outstanding that they could answer.
+    pub trailing: bool,
 }
 
 impl Step {
     /// Nothing is within the session beyond `event`.
     pub fn new(consumed: usize, event: Option<Event>) -> Step {
-        Step { consumed, event, more: false }
+        Step { consumed, event, more: false, trailing: false }
     }
 }
 
@@ -172,6 +184,27 @@ pub struct Reply {
     pub body_bytes: u64,
     /// Whether the connection may carry another request.
     pub keep: bool,
+}
+
+/// A check that a response did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedCheck {
+    /// Its name and what it expects, the same for every response that fails it: `status: expected 200-299`.
+    pub check: String,
+    /// What came instead, or the beginning of it: at most [`SAMPLE_BYTES`], as the peer sent it.
+    pub got: String,
+}
+
+/// How much of a response is quoted: enough to recognise an error page or a wrong document.
+pub const SAMPLE_BYTES: usize = 160;
+
+impl FailedCheck {
+    /// A check and the bytes that failed it, of which the beginning is kept.
+    pub fn new(check: String, got: &[u8]) -> FailedCheck {
+        let text = String::from_utf8_lossy(&got[..got.len().min(SAMPLE_BYTES)]);
+        let cut = if got.len() > SAMPLE_BYTES { "…" } else { "" };
+        FailedCheck { check, got: format!("{text}{cut}") }
+    }
 }
 
 /// Whether a response is the one that was wanted.

@@ -31,4 +31,4 @@ pub use pacer::Pace;
 pub use plan::{Load, Peer, Place, PoolPlan, RunPlan, Share};
 pub use run::{Finished, Listener, RunError, StampFacts, Started, run};
 pub use tempo::Tempo;
-pub use worker::KINDS_APART;
+pub use worker::{JOURNEYS_APART, KINDS_APART};

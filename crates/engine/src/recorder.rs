@@ -68,6 +68,8 @@ pub(crate) struct Recorder {
     run_queue: Option<RunQueue>,
     waited_before: Option<Nanos>,
     outstanding: Outstanding,
+    /// A response came in an interval before the current one.
+    answered: bool,
     /// Where requests are kept one by one.
     keeper: Option<Keeper>,
     parts: SyncSender<Part>,
@@ -92,6 +94,7 @@ impl Recorder {
             run_queue: None,
             waited_before: None,
             outstanding: Outstanding::default(),
+            answered: false,
             keeper,
             parts,
             emptied,
@@ -146,6 +149,11 @@ impl Recorder {
         self.outstanding.change(self.outstanding.count.saturating_sub(count), at);
     }
 
+    /// Whether any response has come since the run began.
+    pub(crate) fn has_response(&self) -> bool {
+        self.answered || self.current.has_response()
+    }
+
     /// When the current interval ends.
     #[inline]
     pub(crate) fn ends_at(&self) -> Nanos {
@@ -185,6 +193,7 @@ impl Recorder {
 
     fn close(&mut self, next: u64, outstanding: u64, thread_cpu: Nanos, end: Nanos) {
         let current = &mut self.current;
+        self.answered |= current.has_response();
         current.length = self.boundaries.begin(next) - current.start;
         current.counts.outstanding = outstanding;
         current.worker_cpu += thread_cpu.saturating_sub(self.cpu_before);

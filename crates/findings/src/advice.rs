@@ -66,6 +66,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// How many requests ended in this outcome. Rows are split by phase and blame.
+    fn ended_in(&self, outcome: Outcome) -> u64 {
+        let rows = self.results.outcomes.iter().filter(|row| row.outcome == outcome.name());
+        rows.map(|row| row.count).sum()
+    }
+
     fn share(&self, of: Phase) -> f64 {
         phase(self.results, of).and_then(|result| result.share).unwrap_or(0.0)
     }
@@ -114,19 +120,19 @@ impl Run<'_> {
 }
 
 fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
-    let worst = view.results.outcomes.first().filter(|_| view.results.totals.ok == 0)?;
-    let reason = match Outcome::from_name(&worst.outcome) {
-        Some(Outcome::AppError | Outcome::CheckFailed) => {
+    let cause = Outcome::cause(|outcome| view.ended_in(outcome)).filter(|_| view.results.totals.ok == 0)?;
+    let reason = match cause {
+        Outcome::AppError | Outcome::CheckFailed => {
             "The server responds, but not as expected. Look at a single response first, with `curl -v URL`."
         }
         _ => "There were no responses, so there are no latencies to report. Try `curl -v URL` first.",
     };
     let finding = phrase!(
         "No request succeeded: {count} of {scheduled} ended in {outcome} ({meaning}).",
-        count = Value::Count(worst.count),
+        count = Value::Count(view.ended_in(cause)),
         scheduled = Value::Count(view.results.totals.scheduled),
-        outcome = worst.outcome.as_str(),
-        meaning = meaning(&worst.outcome)
+        outcome = cause.name(),
+        meaning = meaning(cause.name())
     );
     Some(advice_of("nothing-ok", finding, Phrase::new(reason)))
 }
@@ -377,28 +383,30 @@ fn lookups_own(view: &Run<'_>) -> Option<Advice> {
 fn unanswered(view: &Run<'_>) -> Option<Advice> {
     let totals = &view.results.totals;
     let is_unanswered = |name: &str| Outcome::from_name(name).is_some_and(Outcome::is_unanswered);
-    let rows = || view.results.outcomes.iter().filter(|row| is_unanswered(&row.outcome));
-    let never: u64 = rows().map(|row| row.count).sum();
+    let rows = view.results.outcomes.iter().filter(|row| is_unanswered(&row.outcome));
+    let never: u64 = rows.map(|row| row.count).sum();
     let population = never + totals.ok;
     let share = never as f64 / population.max(1) as f64;
     if totals.ok == 0 || share < UNANSWERED_SHARE {
         return None;
     }
-    // Rows are split by phase and blame; the first of an outcome need not be the whole of it.
-    let of = |name: &str| -> u64 { rows().filter(|row| row.outcome == name).map(|row| row.count).sum() };
-    let dominant = Outcome::ALL.into_iter().rev().max_by_key(|outcome| of(outcome.name()))?;
+    let unanswered = |outcome: Outcome| match outcome {
+        Outcome::AppError | Outcome::CheckFailed => 0,
+        outcome => view.ended_in(outcome),
+    };
+    let cause = Outcome::cause(unanswered)?;
     let finding = phrase!(
         "{never} ({share}) never got a complete response: above p{percentile}, response times are lower bounds.",
         never = Value::items(never, "request"),
         share = Value::Share(share),
         percentile = Value::Number(((1.0 - share) * 1e3).floor() / 10.0)
     );
-    Some(advice_of("unanswered", finding, Phrase::new(unanswered_reason(dominant))))
+    Some(advice_of("unanswered", finding, Phrase::new(unanswered_reason(cause))))
 }
 
-/// How to measure those requests or to avoid losing them, by the outcome of most of them.
-fn unanswered_reason(dominant: Outcome) -> &'static str {
-    match dominant {
+/// How to measure those requests or to avoid losing them, by the outcome that explains the others.
+fn unanswered_reason(cause: Outcome) -> &'static str {
+    match cause {
         Outcome::RequestTimeout => {
             "They waited for the whole --timeout; a longer one would show how long the responses really take."
         }

@@ -14,6 +14,8 @@ pub struct IntervalRates {
     pub ok_per_s: f64,
     /// Requests that ended otherwise.
     pub failed_per_s: f64,
+    /// Journeys that were completed; 0 where no request follows another.
+    pub journeys_per_s: f64,
     /// Requests that were due and had not ended, at the end of the interval.
     pub outstanding: u64,
     /// CPU of the busiest worker, between 0 and 1.
@@ -29,6 +31,7 @@ impl IntervalRates {
             sent_per_s: rate(second.sent),
             ok_per_s: rate(second.ok),
             failed_per_s: rate(second.failed),
+            journeys_per_s: rate(second.journeys.iter().map(|journey| journey.ok).sum()),
             outstanding: second.outstanding,
             worker_cpu: share(second.worker_cpu_max_ns, second.length_ns).unwrap_or(0.0),
         }

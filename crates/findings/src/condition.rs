@@ -6,20 +6,24 @@
 
 mod metric;
 mod parse;
+mod part;
 mod reading;
 
 use std::fmt;
 
 use record::Interval;
-use record::document::{Quantity, Reading, Results, Threshold, ThresholdResult};
+use record::document::{Quantity, Reading, Results, Subject, Threshold, ThresholdResult};
 use units::{Nanos, count, rate};
 
 pub use metric::{Metric, Of, Statistic};
 pub use parse::ConditionError;
+pub use part::Part;
 
 /// `METRIC OP VALUE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
+    /// The request or journey that it is about; absent where that is the whole run.
+    pub part: Option<Part>,
     pub metric: Metric,
     pub operator: Operator,
     /// The value, in the unit of the metric.
@@ -42,6 +46,8 @@ pub struct Figures<'a> {
     pub total: &'a Interval,
     /// The results of `total`.
     pub results: &'a Results,
+    /// The names of its requests and journeys.
+    pub subject: &'a Subject,
     /// The time by which counts are divided to get rates.
     pub window: Nanos,
 }
@@ -65,7 +71,11 @@ pub enum Decision {
 impl Condition {
     /// Evaluates the condition on the figure itself, not on its confidence interval.
     pub fn judge(&self, figures: &Figures<'_>) -> Judgement {
-        let reading = match reading::of(self.metric, self.limit, figures) {
+        let reading = match &self.part {
+            Some(part) => part.reading(self.metric, self.limit, figures),
+            None => reading::of(self.metric, self.limit, figures),
+        };
+        let reading = match reading {
             Ok(reading) => reading,
             Err(reason) => return Judgement { reading: None, decision: Decision::Undecided(reason) },
         };
@@ -111,7 +121,8 @@ impl Condition {
 impl Condition {
     /// The condition as given.
     pub(crate) fn metric_name(&self) -> &str {
-        self.text.split(' ').next().unwrap_or(&self.text)
+        // The name of a request may have spaces.
+        self.text.split(&['<', '>'][..]).next().unwrap_or(&self.text).trim_end()
     }
 }
 

@@ -29,6 +29,12 @@ pub(crate) fn response_of(kind: &KindFigures) -> Distribution {
     with_quantiles(kind.response(), quantiles)
 }
 
+/// Any quantile of the response of one target, with the unanswered taken into account.
+pub(crate) fn response_quantile_of(kind: &KindFigures, q: f64) -> QuantileValue {
+    let censored = Censored::of_target(kind);
+    one(censored.population(), q, |ranks| censored.quantile(ranks))
+}
+
 /// Any quantile of a distribution in which every value is known.
 pub(crate) fn plain_quantile(durations: &Durations, q: f64) -> QuantileValue {
     one(durations.count(), q, |ranks| {

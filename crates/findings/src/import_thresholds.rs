@@ -24,6 +24,7 @@ fn reading(condition: &Condition, results: &ImportedResults) -> Result<Quantity,
         _ => part.map(Quantity::Count).ok_or_else(absent),
     };
     match condition.metric {
+        _ if condition.part.is_some() => Err(absent()),
         Metric::Time(of, statistic) => time(of, statistic, results).map(Quantity::Ns).ok_or_else(absent),
         Metric::Throughput => results.throughput_per_s.map(Quantity::PerS).ok_or_else(absent),
         Metric::ErrorShare => share(results.failed, results.requests).ok_or_else(absent),

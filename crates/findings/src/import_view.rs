@@ -49,12 +49,15 @@ fn headline(results: &ImportedResults) -> Headline {
     let share = results.failed.zip(results.requests.filter(|&all| all > 0));
     Headline {
         rate: Cell::maybe(results.throughput_per_s.map(Value::PerSecond)),
+        journey_rate: None,
+        asked: None,
         response_p50: at(0.5),
         response_p90: at(0.9),
         response_p99: at(0.99),
         response_max: Cell::ns(response.and_then(|time| time.max_ns)),
         errors: Cell::maybe(results.failed.map(Value::Count)),
         error_share: Cell::maybe(share.map(|(failed, all)| Value::Share(failed as f64 / all as f64))),
+        requests: results.requests.map(|all| Value::Count(all).into()),
     }
 }
 

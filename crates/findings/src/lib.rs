@@ -24,6 +24,8 @@ mod observations;
 mod profile_view;
 mod progress;
 mod rebuild;
+mod record_list;
+mod record_summary;
 mod run_view;
 mod search_view;
 mod summary;
@@ -35,8 +37,8 @@ mod words;
 pub use advice::advice;
 pub use arithmetic::{IntervalRates, largest_shares, mean, per_s, share};
 pub use condition::{
-    Condition, ConditionError, Decision, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
-    reading_text,
+    Condition, ConditionError, Decision, Figures, Judgement, Metric, Of, Operator, Part, Statistic,
+    quantity_text, reading_text,
 };
 pub use cpu_view::{CpuTable, CpuUnit, cpu_notes, cpu_table, cpu_view};
 pub use demo_view::{Trap, demo_view, trap};
@@ -52,6 +54,8 @@ pub use profile_view::{ProfileChange, profile_change_view, profile_view};
 pub use progress::{hiccup_head, hiccup_line, probe_line, second_line, watch_line};
 pub use rebuild::{Rebuilt, rebuild, rebuild_so_far};
 pub use record::escape_text;
+pub use record_list::record_list;
+pub use record_summary::{RecordSummary, summaries, summary};
 pub use run_view::{RunRecord, run_view};
 pub use search_view::search_view;
 pub use summary::{RunFacts, summarize};

@@ -17,12 +17,16 @@ use crate::words::quantile_cell;
 /// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as
 /// the counts have no more than three digits each.
 /// The quantiles are those of this second alone; the report merges the histograms. A second with too few requests for
-/// p99 shows `max` instead.
+/// p99 shows `max` instead; a part of a second, in which the last responses came, has
+/// counts and no rates.
 pub fn second_line(second: &Second, load: &Load) -> String {
     let rates = IntervalRates::of(second);
+    // A part of a second has counts and no rates.
+    let is_whole = second.length_ns >= WHOLE.0;
+    let shown = |n: u64, per_s: f64| if is_whole { rate(per_s) } else { count(n) };
     let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);
     let asked = match load.model {
-        Model::Open => format!(" of {:<9}", rate(rates.due_per_s)),
+        Model::Open => format!(" of {:<9}", shown(second.scheduled, rates.due_per_s)),
         Model::Closed => String::new(),
     };
     let quantile = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), |ns| Nanos(ns).to_string());
@@ -31,15 +35,25 @@ pub fn second_line(second: &Second, load: &Load) -> String {
     } else {
         ("max", second.response_ns.map(|response| response.max))
     };
+    let journeys = match second.journeys.as_slice() {
+        [] => String::new(),
+        journeys => {
+            let completed = journeys.iter().map(|journey| journey.ok).sum();
+            format!("  journeys {}", shown(completed, rates.journeys_per_s))
+        }
+    };
     format!(
-        "{ends:>4}s  ok {:>9}{asked}  p50 {:<7}  {high_name} {:<7}  failed {}  open {}",
-        rate(rates.ok_per_s),
+        "{ends:>4}s  ok {:>9}{asked}  p50 {:<7}  {high_name} {:<7}  failed {}  open {}{journeys}",
+        shown(second.ok, rates.ok_per_s),
         quantile(second.response_ns.map(|response| response.p50)),
         quantile(high),
         count(second.failed),
         count(second.outstanding),
     )
 }
+
+/// Shorter than this, an interval is the rest of a run: its rate would be one of a few milliseconds.
+const WHOLE: Nanos = Nanos::from_millis(900);
 
 /// The fewest requests whose p99 has a finite 95 % interval, as in the report.
 const FEWEST_FOR_P99: u64 = 368;

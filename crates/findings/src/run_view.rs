@@ -3,10 +3,13 @@
 mod heading;
 mod times;
 
+use std::cmp::Ordering;
 use std::path::Path;
 
-use record::Second;
-use record::document::{Document, EffectiveOption, Load, LoadOrder, Model, OptionSource, Results};
+use record::document::{
+    Document, EffectiveOption, Load, Model, OptionSource, QuantileValue, Results, TargetResult,
+};
+use record::{JourneySecond, Second};
 use units::Nanos;
 
 use crate::advice::advice;
@@ -15,7 +18,7 @@ use crate::verdict::{thresholds_view, verdict_so_far};
 use crate::view::{
     Block, Cell, Headline, Phrase, Point, Role, Row, Section, Series, Subject, Table, Value, View, phrase,
 };
-use crate::words::{meaning, percentile};
+use crate::words::{meaning, percentile, value_of};
 
 pub(crate) use heading::host_facts;
 
@@ -34,42 +37,51 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
     let mut view = View::new(Subject::Drive);
     view.verdict = Some(verdict_so_far(document));
     view.thresholds = thresholds_view(&document.thresholds);
-    let mut subject = heading::heading(document);
-    let mut details = options(document);
+    let mut subject = heading::subject(document);
+    let host = heading::host(document);
     if let Some(results) = &document.results {
-        view.headline = Some(headline(results));
-        subject.push(requests(results, &document.load));
-        view.sections.push(Section::new("subject", subject));
+        view.headline = Some(headline(results, &document.load));
         view.sections.push(Section::new("phases", times::phases(results)));
-        view.sections.push(Section::new("response", vec![times::response(results)]));
         view.sections.extend(advice_section(results, &document.load, run.seconds));
         view.sections.push(Section::new("outcomes", outcomes(results)));
         view.sections.extend(targets(&document.subject.targets, results));
         view.sections.extend(journeys(results));
         view.sections.extend(throughput(run.seconds, &document.load));
-        details.splice(0..0, cost(results, document));
-        details.push(record_line(run.folder));
+        view.sections.push(Section::detail("response", vec![times::response(results)]));
+        let mut details = vec![requests(results)];
+        details.extend(cost(results, document));
+        details.extend(options(document));
         details.extend(kept(results));
-        view.sections.push(Section::new("details", details));
+        view.sections.push(Section::detail("details", details));
+        view.sections.push(Section::detail("host", host));
+        subject.push(record_line(run.folder));
+        view.sections.push(Section::new("subject", subject));
     } else {
-        subject.append(&mut details);
+        subject.extend(host);
+        subject.extend(options(document));
         subject.push(record_line(run.folder));
         view.sections.push(Section::new("subject", subject));
     }
     view
 }
 
-fn headline(results: &Results) -> Headline {
+fn headline(results: &Results, load: &Load) -> Headline {
     let totals = &results.totals;
     let quantile = |q| percentile(&results.response, q);
+    // One request has a response, and no rate.
+    let has_rate = totals.scheduled > 1;
+    let because = || Cell::Absent { because: "a single request has no rate".to_owned() };
     Headline {
-        rate: Value::PerSecond(totals.throughput_per_s).into(),
+        rate: if has_rate { Value::PerSecond(totals.throughput_per_s).into() } else { because() },
+        journey_rate: totals.journeys_per_s.map(|per_s| Value::PerSecond(per_s).into()),
+        asked: load.rate_per_s.filter(|_| has_rate).map(|per_s| Value::PerSecond(per_s).into()),
         response_p50: quantile(0.5),
         response_p90: quantile(0.9),
         response_p99: quantile(0.99),
         response_max: times::response_max(results),
         errors: Value::Count(totals.failed).into(),
         error_share: Value::Share(share(totals.failed, totals.scheduled)).into(),
+        requests: Some(Value::Count(totals.scheduled).into()),
     }
 }
 
@@ -77,33 +89,21 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// The totals in one line: rate, scheduled requests, outcomes.
-fn requests(results: &Results, load: &Load) -> Block {
+/// Everything that was scheduled, and what became of it, in one line.
+fn requests(results: &Results) -> Block {
     let totals = &results.totals;
-    let mut text = Phrase::default();
-    // One request has a response, and no rate.
-    if totals.scheduled > 1 {
-        text = phrase!("{*ok_rate} ok", ok_rate = Value::PerSecond(totals.throughput_per_s));
-        if let Some(per_s) = load.rate_per_s {
-            let changed = load.changes.iter().any(|change| change.change == LoadOrder::Rate);
-            let asked = if changed { " of {asked} requested at first" } else { " of {asked} requested" };
-            text = text.then("", phrase!(asked, asked = Value::PerSecond(per_s)));
-        }
-        text = text.then("; ", Phrase::default());
-    }
-    let sum = phrase!(
+    let mut text = phrase!(
         "{scheduled} scheduled = {ok} ok + {!failed} failed",
         scheduled = Value::Count(totals.scheduled),
         ok = Value::Count(totals.ok),
         failed = Value::Count(totals.failed),
     );
-    text = text.then("", sum);
     if totals.failed > 0 {
         let share = Value::Share(share(totals.failed, totals.scheduled));
         text = text.then("", phrase!(" ({error_share})", error_share = share));
     }
     let received = Value::Bytes(totals.bytes_received);
-    Block::line(Role::Text, text.then("; ", phrase!("{received} in", received = received)))
+    Block::labelled(Role::Text, "requests", text.then("; ", phrase!("{received} in", received = received)))
 }
 
 /// The advice that follows from the figures; no section if there is none.
@@ -139,6 +139,12 @@ fn outcomes(results: &Results) -> Vec<Block> {
         for row in &results.reasons {
             let label = format!("why {}:", row.outcome);
             blocks.push(Block::labelled(Role::Text, &label, counted(row.reason.clone(), row.count)));
+            let samples = results.check_samples.iter().filter(|sample| sample.check == row.reason);
+            let got: Vec<Phrase> =
+                samples.map(|sample| phrase!("{got}", got = sample.got.as_str())).collect();
+            if !got.is_empty() {
+                blocks.push(Block::labelled(Role::Text, "  got:", Phrase::join(got, " | ")));
+            }
         }
     }
     let statuses = results.codes.iter().map(|row| counted(row.code.to_string(), row.count));
@@ -156,9 +162,33 @@ pub(crate) fn counted(what: String, count: u64) -> Phrase {
     phrase!("{what} × {count}", what = what, count = Value::Count(count))
 }
 
-/// A row for each target, where there are several.
+/// The most rows of a table of targets.
+const TARGETS_SHOWN: usize = 100;
+
+/// The places of the targets that are shown, in order: the worst are those with the largest share of failures, then
+/// those with the longest response at p99, or at most if they are too few for p99.
+fn shown_targets(targets: &[TargetResult]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..targets.len()).collect();
+    if places.len() > TARGETS_SHOWN {
+        let key = |place: &usize| {
+            let target = &targets[*place];
+            let slow = match value_of(&target.response, 0.99) {
+                Some(QuantileValue::Known { ns, .. } | QuantileValue::Above { ns }) => ns,
+                Some(QuantileValue::TooFew { .. }) | None => target.response.max_ns.unwrap_or(0),
+            };
+            (share(target.failed, target.requests), slow)
+        };
+        places.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
+        places.truncate(TARGETS_SHOWN);
+        places.sort_unstable();
+    }
+    places
+}
+
+/// A row for each target, where there are several; of many the worst.
 fn targets(names: &[String], results: &Results) -> Option<Section> {
-    let rows = results.targets.iter().enumerate().map(|(index, target)| {
+    let shown = shown_targets(&results.targets);
+    let rows = shown.iter().map(|&index| (index, &results.targets[index])).map(|(index, target)| {
         let mut cells: Vec<Cell> =
             [target.requests, target.ok, target.failed].map(|n| Value::Count(n).into()).into();
         for of in [&target.response, &target.service] {
@@ -178,17 +208,32 @@ fn targets(names: &[String], results: &Results) -> Option<Section> {
         ("target", "target", "text", "the target"),
     ];
     let rows: Vec<Row> = rows.collect();
-    (!rows.is_empty())
-        .then(|| Section::new("targets", vec![Block::Table(Table::new("targets", &columns, rows))]))
+    if rows.is_empty() {
+        return None;
+    }
+    let mut blocks = Vec::new();
+    if rows.len() < results.targets.len() {
+        let text = phrase!(
+            "the worst {shown} of {all} requests, by share of failures, then by response p99",
+            shown = Value::Count(rows.len() as u64),
+            all = Value::Count(results.targets.len() as u64),
+        );
+        blocks.push(Block::line(Role::Note, text));
+    }
+    blocks.push(Block::Table(Table::new("targets", &columns, rows)));
+    Some(Section::new("targets", blocks))
 }
 
 /// A row for each journey: how many were completed, and how long whole journeys took, if that was measured.
 fn journeys(results: &Results) -> Option<Section> {
+    let tells_failed = results.journeys.iter().all(|journey| journey.failed.is_some());
     let is_whole = results.journeys.iter().any(|journey| journey.response.is_some());
     let is_retried = results.journeys.iter().any(|journey| journey.retries > 0);
     let rows = results.journeys.iter().map(|journey| {
-        let counts = [journey.started, journey.completed, journey.cut];
-        let mut cells: Vec<Cell> = counts.map(|n| Value::Count(n).into()).into();
+        let failed = journey.failed.unwrap_or(0);
+        let counts = [journey.started, journey.completed, failed, journey.cut.saturating_sub(failed)];
+        let counts = counts.into_iter().enumerate().filter(|(place, _)| tells_failed || *place != 2);
+        let mut cells: Vec<Cell> = counts.map(|(_, n)| Value::Count(n).into()).collect();
         if is_retried {
             cells.push(Value::Count(journey.retries).into());
         }
@@ -202,8 +247,13 @@ fn journeys(results: &Results) -> Option<Section> {
     let mut columns = vec![
         ("started", "started", "count", "journeys that were started"),
         ("completed", "completed", "count", "journeys whose last step ended ok"),
-        ("cut", "cut", "count", "journeys that ended before their last step"),
     ];
+    if tells_failed {
+        columns.push(("failed", "failed", "count", "that a request ended which failed"));
+        columns.push(("cut", "cut", "count", "that the end of the run ended"));
+    } else {
+        columns.push(("cut", "cut", "count", "that ended earlier"));
+    }
     if is_retried {
         columns.push(("retries", "retries", "count", "how often a journey was retried from its beginning"));
     }
@@ -232,16 +282,19 @@ fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
         [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
         _ => seconds,
     };
-    let mut title = Phrase::new("ok per second");
+    // A rate is one of journeys where requests follow each other, so they are what it is compared with.
+    let has_journeys = seconds.iter().any(|second| !second.journeys.is_empty());
+    let mut title = Phrase::new(if has_journeys { "journeys completed per second" } else { "ok per second" });
     if let Some(per_s) = load.rate_per_s {
         title = title.then(", ", phrase!("{asked} requested", asked = Value::PerSecond(per_s)));
     }
-    let point = |second: &Second| Point {
-        start_ns: second.start_ns,
-        length_ns: second.length_ns,
-        ok: second.ok,
-        failed: second.failed,
-        due: second.scheduled,
+    let point = |second: &Second| {
+        let sum = |count: fn(&JourneySecond) -> u64| second.journeys.iter().map(count).sum();
+        let (ok, failed, due) = match has_journeys {
+            true => (sum(|of| of.ok), sum(|of| of.failed), sum(|of| of.begun)),
+            false => (second.ok, second.failed, second.scheduled),
+        };
+        Point { start_ns: second.start_ns, length_ns: second.length_ns, ok, failed, due }
     };
     let points = if whole.len() < 2 { Vec::new() } else { whole.iter().map(point).collect() };
     let series = Series { id: "throughput".to_owned(), title, points };

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use record::document::{
-    ArrivalStamps, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount, PhaseResult,
-    ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals,
+    ArrivalStamps, CheckSample, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount,
+    PhaseResult, ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals,
 };
 use record::{Durations, Failure, GroupResources, Interval, KindFigures, Outcome, Phase, Second};
 use units::Nanos;
@@ -31,6 +31,7 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
         totals: totals(total, facts),
         outcomes: outcomes(total),
         reasons: reasons(total),
+        check_samples: CheckSample::of(total),
         targets: total.kinds().iter().map(target).collect(),
         journeys: journeys(total, &facts.subject.journeys),
         codes: codes(total),
@@ -50,11 +51,15 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
 /// An interval that passes the window's end counts by the part of it that is within, which is nothing to
 /// speak of where requests were scheduled for whole seconds: then an interval ends with the window.
 fn ok_within(window: Nanos, seconds: &[Second]) -> f64 {
+    within(window, seconds, |second| second.ok)
+}
+
+fn within(window: Nanos, seconds: &[Second], count: impl Fn(&Second) -> u64) -> f64 {
     let part = |second: &Second| {
         let within = window.0.saturating_sub(second.start_ns).min(second.length_ns);
         if second.length_ns == 0 { 0.0 } else { within as f64 / second.length_ns as f64 }
     };
-    seconds.iter().map(|second| second.ok as f64 * part(second)).sum()
+    seconds.iter().map(|second| count(second) as f64 * part(second)).sum()
 }
 
 fn totals(total: &Interval, facts: &RunFacts<'_>) -> Totals {
@@ -65,6 +70,10 @@ fn totals(total: &Interval, facts: &RunFacts<'_>) -> Totals {
         ok: counts.ok,
         failed: total.ended() - counts.ok,
         throughput_per_s: per_second(ok_within(facts.window, facts.seconds), facts.window),
+        journeys_per_s: (!total.journeys().is_empty()).then(|| {
+            let completed = |second: &Second| second.journeys.iter().map(|journey| journey.ok).sum();
+            per_second(within(facts.window, facts.seconds, completed), facts.window)
+        }),
         bytes_sent: counts.bytes_sent,
         bytes_received: counts.bytes_received,
         body_bytes: counts.body_bytes,
@@ -144,6 +153,7 @@ fn journeys(total: &Interval, journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
                 started: measured.begun,
                 completed: measured.ok,
                 cut: measured.failed + measured.cut,
+                failed: Some(measured.failed),
                 retries: measured.retries,
                 response: measured.response().map(|response| distribution::plain(Some(response))),
             };
@@ -153,7 +163,15 @@ fn journeys(total: &Interval, journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
         let started = kind(journey.first).map_or(0, ended);
         let completed = kind(journey.last).map_or(0, |kind| kind.ok);
         let cut = started.saturating_sub(completed);
-        JourneyResult { name: journey.name.clone(), started, completed, cut, retries: 0, response: None }
+        JourneyResult {
+            name: journey.name.clone(),
+            started,
+            completed,
+            cut,
+            failed: None,
+            retries: 0,
+            response: None,
+        }
     };
     journeys.iter().enumerate().map(result).collect()
 }

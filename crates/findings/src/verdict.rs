@@ -42,11 +42,8 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
             check: finding.check.to_string(),
             concern: finding.check.concern().name().to_owned(),
             makes: word(finding.makes),
-            finding: phrase!(
-                "{measured}; limit: {limit}",
-                measured = measured,
-                limit = finding.limit.as_str()
-            ),
+            finding: phrase!("{measured}", measured = measured),
+            limit: finding.limit.clone(),
             advice: Phrase::text(finding.advice.as_str()),
         }
     };

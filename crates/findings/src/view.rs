@@ -13,7 +13,7 @@ pub(crate) use value::phrase;
 pub use value::{Cell, Phrase, Piece, Stress, Value};
 
 /// The version of the view format, `major.minor`: a reader accepts any minor version of its major version.
-pub const VIEW_VERSION: &str = "1.0";
+pub const VIEW_VERSION: &str = "1.1";
 
 units::named_enum! {
     /// The kind of record that a view shows.
@@ -112,8 +112,11 @@ pub struct Reason {
     pub concern: String,
     /// The verdict that this reason alone would give; `valid` for a note.
     pub makes: Word,
-    /// The finding with its figure, and the limit that it exceeds.
+    /// The finding with its figure.
     pub finding: Phrase,
+    /// The limit that it exceeds.
+    #[serde(default)]
+    pub limit: String,
     /// What to do about it.
     pub advice: Phrase,
 }
@@ -132,6 +135,12 @@ pub struct NotMade {
 pub struct Headline {
     /// Successful requests per second.
     pub rate: Cell,
+    /// Completed journeys per second; where there are any, the rate asked for is one of journeys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journey_rate: Option<Cell>,
+    /// What an open loop was asked for, per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Cell>,
     pub response_p50: Cell,
     pub response_p90: Cell,
     pub response_p99: Cell,
@@ -140,6 +149,9 @@ pub struct Headline {
     pub errors: Cell,
     /// Failed requests as a share of all scheduled ones.
     pub error_share: Cell,
+    /// All that were scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Cell>,
 }
 
 /// The result of a `--fail-if` condition.
@@ -173,12 +185,20 @@ pub struct Section {
     /// An ID that is stable across versions.
     pub id: String,
     pub blocks: Vec<Block>,
+    /// Shown to readers who ask for details (`-v`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub detail: bool,
 }
 
 impl Section {
     /// A section of these blocks.
     pub fn new(id: &str, blocks: Vec<Block>) -> Section {
-        Section { id: id.to_owned(), blocks }
+        Section { id: id.to_owned(), blocks, detail: false }
+    }
+
+    /// A section for readers who ask for details.
+    pub fn detail(id: &str, blocks: Vec<Block>) -> Section {
+        Section { detail: true, ..Section::new(id, blocks) }
     }
 }
 

@@ -17,7 +17,7 @@ mod host;
 mod verdict;
 mod version;
 
-pub use codes::{CodeCount, TextCodeCount};
+pub use codes::{CheckSample, CodeCount, TextCodeCount};
 pub(crate) use envelope::envelope_of;
 pub use envelope::{EffectiveOption, Envelope, MissingFact, OptionSource, RecordKind, State, Time};
 pub use host::{Ceiling, Host, HostLimits, PortRange};
@@ -157,6 +157,23 @@ pub struct ArrivalFacts {
     pub peak_per_s: f64,
     /// The stages, in order.
     pub stages: Vec<StageFacts>,
+    /// What of a recording was sent; absent where its times alone were used, and where nothing was replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayFacts>,
+}
+
+/// Requests of a recording, and what of it was not sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct ReplayFacts {
+    /// Requests of the recording that are sent once it has been replayed.
+    pub requests: u64,
+    /// How many requests were left out, by the reason: `method POST`, `filter`, `unreadable`.
+    pub left_out: BTreeMap<String, u64>,
+    /// Requests that had a `Cookie` or `Authorization` header, and were sent without it.
+    pub without_credentials: u64,
+    /// Requests that named another server than the one that they were sent to.
+    pub of_other_servers: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,6 +249,9 @@ pub struct Results {
     /// Reasons of failures as the protocol gives them, by count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonCount>,
+    /// The first responses that failed a check: three of each, bounded and without credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_samples: Vec<CheckSample>,
     /// Status codes of three digits (HTTP).
     pub codes: Vec<CodeCount>,
     /// The server's other codes, by count: an SQLSTATE with its number, the word of a RESP error.
@@ -282,6 +302,9 @@ pub struct Totals {
     pub failed: u64,
     /// `ok` requests that ended within the window, per second of the window.
     pub throughput_per_s: f64,
+    /// Completed journeys likewise; absent where no request follows another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journeys_per_s: Option<f64>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub body_bytes: u64,
@@ -345,6 +368,9 @@ pub struct JourneyResult {
     pub completed: u64,
     /// Journeys that ended before that, by a failed request or by the end of the run.
     pub cut: u64,
+    /// Those of them that a request ended which failed. Absent where journeys were not measured as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
     /// How often a journey was retried from its beginning.
     #[serde(default, skip_serializing_if = "crate::series::is_zero")]
     pub retries: u64,

@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::commit::{EVENTS, LONGEST_JSON_LINE, RUN, SERIES};
 use crate::compatibility::Ignored;
 use crate::document::{Document, Envelope, SchemaVersion, State};
-use crate::durations::DIGITS;
+use crate::durations::{COARSE_DIGITS, DIGITS};
 use crate::error::{Damage, RecordError};
 use crate::escape::escaped;
 use crate::folder::Event;
@@ -62,11 +62,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     let mut ignored = Ignored::default();
     let mut document = read_document(path, &mut ignored)?;
     let (seconds, mut total) = read_series(&path.join(SERIES), Some(&mut ignored))?;
-    let mut decoder = Decoder::new(DIGITS);
-    for series in Series::of(&total) {
-        let file = path.join(format!("{}.hlog", series.name()));
-        read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
-    }
+    read_logs(path, &seconds, &mut total)?;
     let mut events = Vec::new();
     each_json_line(&path.join(EVENTS), LONGEST_EVENTS, Some(&mut ignored), |event| {
         events.push(escaped::<Event>(event));
@@ -96,12 +92,19 @@ pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, In
         second.restore(&mut one).map_err(damaged)?;
         total.merge(&one);
     }
-    let mut decoder = Decoder::new(DIGITS);
-    for series in Series::of(&total) {
-        let file = path.join(format!("{}.hlog", series.name()));
-        read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
-    }
+    read_logs(path, &seconds, &mut total)?;
     Ok((seconds, total))
+}
+
+/// Reads the histograms of every series that `total` can have.
+fn read_logs(path: &Path, seconds: &[Second], total: &mut Interval) -> Result<(), RecordError> {
+    let (mut fine, mut coarse) = (Decoder::new(DIGITS), Decoder::new(COARSE_DIGITS));
+    for series in Series::of(total) {
+        let file = path.join(format!("{}.hlog", series.name()));
+        let decoder = if series.digits() == COARSE_DIGITS { &mut coarse } else { &mut fine };
+        read_histograms(&file, series, seconds, decoder, total)?;
+    }
+    Ok(())
 }
 
 impl Recording {
@@ -165,8 +168,12 @@ pub(crate) fn check_kind(folder: &Path, needed: &'static str) -> Result<(), Reco
     Err(RecordError::OtherKind { path: folder.to_owned(), found, needed })
 }
 
-/// A folder's `run.json`, whichever kind of document it is.
-pub(crate) fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
+/// A folder's `run.json`, whichever kind of document it is. Its texts are not escaped.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
     let path = folder.join(RUN);
     parsed(&path, &read_text(&path)?)
 }

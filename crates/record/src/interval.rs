@@ -8,16 +8,19 @@ mod counts;
 mod journey;
 mod kind;
 mod lazy;
+mod reach;
 mod series;
 
 pub use self::counts::Counts;
 pub use self::journey::Journey;
 pub use self::kind::KindFigures;
 use self::lazy::{Lazy, add_to};
+pub use self::reach::Reach;
 pub use self::series::{JourneySeries, Lag, Series, TargetSeries};
 use crate::durations::Durations;
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
+use crate::sample::SAMPLES_MAX;
 use crate::surroundings::{HostSecond, LATE, WorkerSecond};
 use crate::timeline::Timeline;
 
@@ -45,6 +48,8 @@ pub struct Interval {
     pub run_queue: Option<Nanos>,
     /// The number of requests offered to the kernel and not ended, integrated over time: request-nanoseconds.
     pub outstanding_time: Option<u128>,
+    /// Whether the servers can be reached. Not kept in the record.
+    pub reach: Reach,
     /// The workers merged here, each once.
     pub workers: Vec<WorkerSecond>,
     /// What the client's host told of this interval.
@@ -66,6 +71,8 @@ pub struct Interval {
     /// By the run's numbering of its journeys; empty where no request follows another.
     journeys: Vec<Journey>,
     reasons: Vec<((Outcome, Reason), u64)>,
+    /// What came of the first responses that failed a check, by the check.
+    check_samples: Vec<(Reason, String)>,
 }
 
 /// Why a request failed: the protocol's fixed text, or the server's own words.
@@ -160,6 +167,7 @@ impl Interval {
         if let Some(theirs) = other.outstanding_time {
             self.outstanding_time = Some(self.outstanding_time.unwrap_or(0).saturating_add(theirs));
         }
+        self.reach = self.reach.max(other.reach);
         for theirs in &other.workers {
             match self.workers.iter_mut().find(|mine| mine.worker == theirs.worker) {
                 Some(mine) => mine.merge(theirs),
@@ -188,6 +196,9 @@ impl Interval {
         self.other_codes += other.other_codes;
         for ((outcome, reason), count) in &other.reasons {
             self.add_reasons(*outcome, reason.clone(), *count);
+        }
+        for (check, got) in &other.check_samples {
+            self.add_check_sample(check.clone(), got.clone());
         }
         for (index, theirs) in other.kinds.iter().enumerate() {
             self.kind_at(index).merge(theirs);
@@ -225,7 +236,7 @@ impl Interval {
     #[inline]
     fn kind_at(&mut self, index: usize) -> &mut KindFigures {
         if index >= self.kinds.len() {
-            self.kinds.resize_with(index + 1, KindFigures::default);
+            self.kinds.extend((self.kinds.len()..=index).map(KindFigures::of));
         }
         &mut self.kinds[index]
     }
@@ -239,6 +250,7 @@ impl Interval {
         self.worker_stall_max = Nanos::ZERO;
         self.run_queue = None;
         self.outstanding_time = None;
+        self.reach = Reach::Unknown;
         self.workers.clear();
         self.host = HostSecond::default();
         self.hiccup.clear();
@@ -253,6 +265,16 @@ impl Interval {
         self.kinds.iter_mut().for_each(KindFigures::clear);
         self.journeys.iter_mut().for_each(Journey::clear);
         self.reasons.clear();
+        self.check_samples.clear();
+    }
+
+    /// Whether any response came in this interval, good or bad.
+    pub fn has_response(&self) -> bool {
+        let is_response = |outcome: Outcome| {
+            matches!(outcome, Outcome::IncompleteResponse | Outcome::ProtocolError)
+                || !outcome.is_unanswered()
+        };
+        self.counts.ok > 0 || self.failures.iter().any(|(failure, _)| is_response(failure.outcome))
     }
 
     /// How many requests ended in this interval: the sum of all outcomes.
@@ -316,6 +338,36 @@ impl Interval {
         &self.reasons
     }
 
+    /// Keeps what came of a response that failed `check`; no more than [`SAMPLES_MAX`] of a check, of as many checks as
+    /// there are reasons.
+    pub fn add_check_sample(&mut self, check: Reason, got: String) {
+        if self.has_room_for(&check) {
+            self.check_samples.push((check, got));
+        }
+    }
+
+    fn has_room_for(&self, check: &Reason) -> bool {
+        let of_it = self.check_samples.iter().filter(|(known, _)| known == check).count();
+        of_it < SAMPLES_MAX && self.check_samples.len() < REASONS_MAX
+    }
+
+    /// What came of the first responses that failed a check, with the check.
+    pub fn check_samples(&self) -> &[(Reason, String)] {
+        &self.check_samples
+    }
+
+    /// Drops the samples for which `whole`, a sum of earlier intervals, has no room: a run keeps its first.
+    pub fn keep_first_samples(&mut self, whole: &Interval) {
+        let mut sum = Interval { check_samples: whole.check_samples.clone(), ..Interval::default() };
+        self.check_samples.retain(|(check, got)| {
+            let keeps = sum.has_room_for(check);
+            if keeps {
+                sum.check_samples.push((check.clone(), got.clone()));
+            }
+            keeps
+        });
+    }
+
     /// The slot of a histogram by what it holds, for readers of files.
     pub fn slot(&mut self, series: Series) -> &mut Durations {
         match series {
@@ -341,7 +393,7 @@ impl Interval {
             }
             Series::Hiccup => &mut self.hiccup,
         }
-        .get_or_make()
+        .get_or_make_with(series.digits())
     }
 
     /// A histogram by what it holds, or `None` when it is empty.
@@ -406,5 +458,32 @@ mod tests {
         assert_eq!(interval.other_codes(), 1_000 - CODES_MAX as u64);
         assert_eq!(interval.reasons().len(), REASONS_MAX + 1);
         assert_eq!(interval.reasons().iter().map(|(_, count)| count).sum::<u64>(), 1_000);
+    }
+
+    /// If this fails, a run whose every response fails a check keeps them all.
+    #[test]
+    fn a_run_keeps_the_first_samples_of_a_check() {
+        let mut whole = Interval::default();
+        for second in 0..5 {
+            let mut interval = Interval::default();
+            (0..9).for_each(|n| interval.add_check_sample("status".into(), format!("{second}.{n}")));
+            (0..2).for_each(|n| interval.add_check_sample("body".into(), format!("{second}.{n}")));
+            interval.keep_first_samples(&whole);
+            whole.merge(&interval);
+            let kept = if second == 0 {
+                5
+            } else if second == 1 {
+                1
+            } else {
+                0
+            };
+            assert_eq!(interval.check_samples().len(), kept);
+        }
+        let of = |check: &str| {
+            let of_it = whole.check_samples().iter().filter(|(known, _)| known == check);
+            of_it.map(|(_, got)| got.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("status"), ["0.0", "0.1", "0.2"]);
+        assert_eq!(of("body"), ["0.0", "0.1", "1.0"]);
     }
 }

@@ -3,7 +3,6 @@
 //! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
 //! results directory. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
-mod audit;
 mod check;
 mod commit;
 mod compatibility;
@@ -30,6 +29,7 @@ mod phase;
 mod reason;
 mod record_dir;
 mod request;
+mod sample;
 pub mod search;
 mod series;
 mod served;
@@ -38,16 +38,15 @@ mod surroundings;
 mod timeline;
 mod two_clocks;
 
-pub use audit::{Evidence, audit};
 pub use check::{Check, Concern};
 pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use escape::escaped;
 pub use folder::{Event, FolderWriter};
-pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds};
+pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds, read_whole};
 pub use hlog::{LogLine, histogram_log};
 pub use interval::{
-    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX,
+    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX, Reach,
     Reason, Series, TargetSeries,
 };
 pub use observation::{Observation, ObservationWriter, Observed, read_observation};
@@ -56,6 +55,7 @@ pub use phase::{Edge, Phase};
 pub use reason::server_reason;
 pub use record_dir::{RecordDir, open_file, read_file, replace_file};
 pub use request::{Carried, KeptRequest, Slowest};
+pub use sample::{SAMPLES_MAX, check_sample};
 pub use series::{JourneySecond, ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
 pub use surroundings::{GroupMemory, GroupResources, HostSecond, LATE, WorkerSecond};

@@ -55,6 +55,37 @@ impl Outcome {
     pub const fn is_unanswered(self) -> bool {
         !matches!(self, Outcome::Ok | Outcome::AppError | Outcome::CheckFailed)
     }
+
+    /// The outcome that explains why requests of a run did not succeed; `count` says how many ended in each. `None` if
+    /// all succeeded.
+    ///
+    /// Requests that never got a connection waited behind those that had one. Where most of the latter failed, that
+    /// failure is the cause, however many requests queued behind it.
+    pub fn cause(count: impl Fn(Outcome) -> u64) -> Option<Outcome> {
+        let never_sent = |outcome: &Outcome| {
+            matches!(outcome, Outcome::QueueFull | Outcome::CheckoutTimeout | Outcome::NotSent)
+        };
+        let failed =
+            || Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok && count(outcome) > 0);
+        let had_connection = failed().filter(|outcome| !never_sent(outcome));
+        let is_cause = had_connection.clone().map(&count).sum::<u64>() > count(Outcome::Ok);
+        // Of equal numbers a failure explains more than a request that was still in flight.
+        let weight = |outcome: &Outcome| (count(*outcome), *outcome != Outcome::InFlight);
+        if is_cause { had_connection.rev().max_by_key(weight) } else { failed().rev().max_by_key(weight) }
+    }
+
+    /// No connection could be opened: name lookup, connect, TLS handshake or login failed.
+    pub const fn is_unconnected(self) -> bool {
+        matches!(
+            self,
+            Outcome::ResolveFailed
+                | Outcome::ConnectRefused
+                | Outcome::ConnectTimeout
+                | Outcome::ConnectFailed
+                | Outcome::TlsFailed
+                | Outcome::AuthFailed
+        )
+    }
 }
 
 units::named_enum! {
@@ -123,6 +154,25 @@ fn usual_blame(outcome: Outcome, phase: Phase) -> Blame {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, a report about a server that hangs advises more connections.
+    #[test]
+    fn what_queued_behind_failures_is_not_their_cause() {
+        use Outcome::{InFlight, NotSent, Ok, QueueFull, RequestTimeout, Reset};
+        for (counts, cause) in [
+            // A server that hangs: ten connections, each with a timeout after another.
+            (&[(RequestTimeout, 90), (NotSent, 910)][..], Some(RequestTimeout)),
+            (&[(InFlight, 10), (NotSent, 990)], Some(InFlight)),
+            (&[(RequestTimeout, 10), (InFlight, 10), (QueueFull, 500)], Some(RequestTimeout)),
+            // A server that is too slow for the rate, and resets a few.
+            (&[(Ok, 1_000), (Reset, 3), (NotSent, 50)], Some(NotSent)),
+            (&[(Ok, 1_000), (Reset, 3)], Some(Reset)),
+            (&[(Ok, 7)], None),
+        ] {
+            let count = |outcome| counts.iter().find(|(of, _)| *of == outcome).map_or(0, |(_, count)| *count);
+            assert_eq!(Outcome::cause(count), cause, "{counts:?}");
+        }
+    }
 
     #[test]
     fn names_are_unique_and_read_back() {

@@ -11,16 +11,28 @@ use units::escape_text;
 ///
 /// Allocates: for connections that fail, not for the way of a request.
 pub fn server_reason(what: &str, words: &str) -> Reason {
+    cut(format!("{what}: {}", escaped_beginning(words))).into()
+}
+
+/// `text` in the same form, by itself.
+pub(crate) fn bounded(text: &str) -> String {
+    cut(escaped_beginning(text))
+}
+
+fn escaped_beginning(text: &str) -> String {
     // Before escaping: a server may send a megabyte.
-    let end = words.char_indices().map(|(at, _)| at).find(|&at| at >= LONGEST_REASON).unwrap_or(words.len());
-    let mut text = format!("{what}: {}", escape_text(words[..end].trim()));
+    let end = text.char_indices().map(|(at, _)| at).find(|&at| at >= LONGEST_REASON).unwrap_or(text.len());
+    escape_text(text[..end].trim())
+}
+
+fn cut(mut text: String) -> String {
     if text.len() > LONGEST_REASON {
         let fits = |&at: &usize| text.is_char_boundary(at);
         let end = (0..=LONGEST_REASON - ELLIPSIS.len()).rev().find(fits).unwrap_or(0);
         text.truncate(end);
         text.push_str(ELLIPSIS);
     }
-    text.into()
+    text
 }
 
 const ELLIPSIS: &str = "…";

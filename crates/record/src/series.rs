@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Code, Nanos};
 
-use crate::document::{CodeCount, OutcomeCount, ReasonCount, TextCodeCount};
+use crate::document::{CheckSample, CodeCount, OutcomeCount, ReasonCount, TextCodeCount};
 use crate::durations::Durations;
 use crate::error::Damage;
 use crate::interval::{Interval, Journey, JourneySeries, Reason, Series, TargetSeries};
@@ -53,6 +53,9 @@ pub struct Second {
     /// Why requests failed, where the protocol says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonCount>,
+    /// The run's first responses that failed a check, as far as they came in this interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_samples: Vec<CheckSample>,
     pub codes: Vec<CodeCount>,
     /// Codes that are no three-digit statuses, such as an SQLSTATE with its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -189,6 +192,7 @@ impl Second {
             out_of_ports: counts.out_of_ports,
             failures: outcome_counts(interval.failures()),
             reasons: reason_counts(interval),
+            check_samples: CheckSample::of(interval),
             targets: interval
                 .kinds()
                 .iter()
@@ -264,6 +268,9 @@ impl Second {
                 name: entry.outcome.clone(),
             })?;
             interval.add_reasons(outcome, entry.reason.clone().into(), entry.count);
+        }
+        for sample in &self.check_samples {
+            interval.add_check_sample(sample.check.clone().into(), sample.got.clone());
         }
         for entry in &self.codes {
             interval.add_codes(Code::status(entry.code), entry.count);
@@ -404,6 +411,10 @@ impl Second {
         }
         if let Some(entry) = self.reasons.iter().find(|entry| entry.reason.len() > LONGEST_REASON) {
             return Err(Damage::sum(format!("a reason has {} bytes", entry.reason.len())));
+        }
+        let texts = self.check_samples.iter().flat_map(|sample| [&sample.check, &sample.got]);
+        if texts.map(String::len).any(|bytes| bytes > LONGEST_REASON) {
+            return Err(Damage::sum("a sample is longer than a reason may be"));
         }
         Ok(())
     }

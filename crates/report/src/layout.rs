@@ -25,13 +25,16 @@ use crate::style::Style;
 ///
 /// When `out` fails.
 pub fn text(view: &View, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    if let Some(verdict) = &view.verdict {
-        verdict::verdict(view.kind, verdict, out, style)?;
+    match (&view.verdict, &view.headline) {
+        (Some(verdict), Some(headline)) => verdict::with_figures(verdict, headline, out, style)?,
+        (Some(verdict), None) => verdict::verdict(view.kind, verdict, out, style)?,
+        (None, _) => {}
     }
     verdict::thresholds(&view.thresholds, out, style)?;
     // The response of a search is its verdict and the lines below it.
     let is_judged = view.verdict.is_some() && view.kind != Subject::Search;
-    for (place, section) in view.sections.iter().enumerate() {
+    let shown = view.sections.iter().filter(|section| style.details || !section.detail);
+    for (place, section) in shown.filter(|section| !section.blocks.is_empty()).enumerate() {
         if place > 0 || is_judged {
             writeln!(out)?;
         }

@@ -17,11 +17,13 @@ pub struct Style {
     pub unicode: bool,
     /// Columns. Below 100 the table leaves out what it can spare.
     pub width: usize,
+    /// Whether the reader asked for details: reasons with their limits and advice, intervals, options, the host.
+    pub details: bool,
 }
 
 impl Style {
     /// For tickets, files and pipes.
-    pub const PLAIN: Style = Style { colour: false, unicode: true, width: 100 };
+    pub const PLAIN: Style = Style { colour: false, unicode: true, width: 100, details: false };
 
     pub(crate) fn absent(self) -> &'static str {
         if self.unicode { "–" } else { "-" }

@@ -90,8 +90,8 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
         &expect![[r#"
             table:
                  UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
-               mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203 12 000    345  /usr/sbin/mariadbd --defaults-
-               mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203 12 000    345  [sysbench]
+               mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203  12000    345  /usr/sbin/mariadbd --defaults-
+               mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203  12000    345  [sysbench]
                  117   19869        –        –       –     –    0.000       0   >0.000      –      –  (ended, last seen after 10.0 s
               % of the 2 CPUs of this host; %CPU is the scheduler's account, for all threads; +- is its error: the time of running
               threads since their last tick (4.00 ms), and the time that reading took
@@ -123,9 +123,9 @@ fn threads_stand_under_their_process() {
         &expect![[r#"
             table:
                  UID     PID      USR      SYS +-SPLIT TICKS      CPU   +-CPU     WAIT   VCSW  NVCSW  COMMAND
-               mysql    7141    8.834   0.6780    0.12  2378    9.512  0.0041  >0.2406>12 000   >345  /usr/sbin/mariadbd --defaults-
-                        7142        –        –       –     –    4.500  0.0041   0.2406 12 000    345  |__worker
-                        7150        –        –       –     –    4.500  0.0041  >0.2406>12 000   >345  |__worker (ended)
+               mysql    7141    8.834   0.6780    0.12  2378    9.512  0.0041  >0.2406 >12000   >345  /usr/sbin/mariadbd --defaults-
+                        7142        –        –       –     –    4.500  0.0041   0.2406  12000    345  |__worker
+                        7150        –        –       –     –    4.500  0.0041  >0.2406 >12000   >345  |__worker (ended)
                                     –        –       –     –   0.5120       –        –      –      –  |__threads that ended unseen
               CPU seconds; CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since their
               last tick (4.00 ms)
@@ -163,7 +163,7 @@ fn a_split_at_boundaries_says_what_was_stolen() {
         &expect![[r#"
             table:
                  UID     PID     %USR     %SYS +-SPLIT     %IRQ  %STOLEN     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
-               mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406 12 000    345  /usr/sbin/mariadbd -
+               mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406  12000    345  /usr/sbin/mariadbd -
               % of one CPU; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since
               their last tick (4.00 ms), and the time that reading took
               user and system time are measured at the boundaries of system calls and interrupts (eBPF), in wall-clock time; STOLEN
@@ -212,18 +212,18 @@ fn a_tree_has_a_row_of_its_own_and_its_memory_a_line() {
         &[process(7141, "postgres", used(12, None))],
         CpuUnit::Core,
         &expect![[r#"
-        table:
-             UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
-             all    7141        –        –       –     –    95.12   0.041   >2.406>12 000   >345  postgres: 7 processes (60 bega
-           mysql    7141        –        –       –     –   0.1200   0.041    2.406 12 000    345  /usr/sbin/mariadbd --defaults-
-          memory    RSS 100.0 MiB (+10.0 MiB), swap 0 B, virtual 900.0 MiB (+0 B), PSS 50.0 MiB (-10.0 MiB)
-          other     12 345 minor and 6 major faults, 4.0 MiB read from storage, 0 B written, 12 000 voluntary and 345
-                    involuntary context switches
-          % of one CPU; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since
-          their last tick (4.00 ms), and the time that reading took
-          > : at least; waits and switches of threads and processes that ended are incomplete
-          1 process of postgres ended without a waiting parent; CPU time after the last reading is missing
-          3 more used no CPU time
-    "#]],
+            table:
+                 UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
+                 all    7141        –        –       –     –    95.12   0.041   >2.406 >12000   >345  postgres: 7 processes (60 bega
+               mysql    7141        –        –       –     –   0.1200   0.041    2.406  12000    345  /usr/sbin/mariadbd --defaults-
+              memory    RSS 100.0 MiB (+10.0 MiB), swap 0 B, virtual 900.0 MiB (+0 B), PSS 50.0 MiB (-10.0 MiB)
+              other     12345 minor and 6 major faults, 4.0 MiB read from storage, 0 B written, 12000 voluntary and 345 involuntary
+                        context switches
+              % of one CPU; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since
+              their last tick (4.00 ms), and the time that reading took
+              > : at least; waits and switches of threads and processes that ended are incomplete
+              1 process of postgres ended without a waiting parent; CPU time after the last reading is missing
+              3 more used no CPU time
+        "#]],
     );
 }

@@ -97,6 +97,7 @@ fn what_became_of_journeys_and_of_kept_requests_is_rebuilt() {
         started: 3,
         completed: 1,
         cut: 2,
+        failed: None,
         retries: 0,
         response: None,
     };
@@ -126,7 +127,8 @@ fn thresholds_are_judged_again_from_the_histograms() {
         ["response.p50 > 1ms", "error_share > 1%"].map(|text| text.parse().unwrap()).into();
     let results = run.document.results.clone().unwrap();
     let window = Nanos(run.document.time.window_ns.unwrap());
-    let figures = Figures { total: &run.total, results: &results, window };
+    let subject = run.document.subject.clone();
+    let figures = Figures { total: &run.total, results: &results, subject: &subject, window };
     run.document.thresholds = conditions.iter().map(|condition| condition.threshold(&figures)).collect();
     assert!(run.document.thresholds.iter().all(|threshold| threshold.result == ThresholdResult::Missed));
     let folder = written(&run, true);

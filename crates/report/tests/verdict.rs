@@ -1,36 +1,72 @@
-//! The first line of a report: how much of the audit was made.
+//! The first lines of a report: the figures, the reasons of the verdict, and how much of the audit was made.
 
 mod fixture;
 
-use fixture::{MS, Run, US, book_ok, kept};
+use fixture::{MS, Run, US, book_ok, failing, good, kept};
 use record::document::State;
 use report::Style;
 
 /// If this fails, a check that was not made reads as one that held.
 #[test]
-fn what_was_not_checked_is_in_the_first_line() {
+fn what_was_not_checked_is_below_the_figures() {
     let mut run = Run::open(100.0, 8, 3);
     for _ in 0..3 {
         run.second(|interval| (0..100).for_each(|_| book_ok(interval, &kept(US, US, MS))));
     }
-    let first = |run: &Run| run.text(Style::PLAIN).lines().next().map(str::to_owned);
+    let lines = |run: &Run| run.text(Style::PLAIN).lines().map(str::to_owned).collect::<Vec<_>>();
     run.finish(State::Finished);
-    let not_made = "not made: drift, independence (2 of 8 full seconds)";
-    assert_eq!(first(&run), Some(format!("valid: all checks that were made passed; {not_made}")));
+    let not_made = "  not made: drift, independence (2 of 8 full seconds)";
+    let valid = lines(&run);
+    assert_eq!((valid[0].as_str(), valid[3].as_str()), ("valid: 100/s ok of 100/s requested", not_made));
     run.total.counts.out_of_descriptors = 1;
     run.finish(State::Finished);
-    assert_eq!(first(&run), Some(format!("degraded: one check failed; {not_made}")));
+    let degraded = lines(&run);
+    assert!(degraded[0].starts_with("degraded: 100/s ok"), "{degraded:?}");
+    assert!(degraded[3].starts_with("  descriptors: "), "{degraded:?}");
+    assert_eq!(degraded[4], not_made);
 }
 
-/// If this fails, the reasons fill the screen before anything is stated.
+/// If this fails, a reader has to look for the figures, or takes them without knowing whether to believe them.
 #[test]
-fn reasons_that_have_no_room_stand_in_the_record_alone() {
-    let mut run = Run::open(100.0, 8, 3);
-    run.second(|interval| (0..100).for_each(|_| book_ok(interval, &kept(US, US, MS))));
-    run.finish(State::Finished);
-    let text = run.text(Style { width: 80, ..Style::PLAIN });
-    assert_eq!(
-        text.lines().next(),
-        Some("valid: all checks that were made passed; not made: drift, independence")
+fn word_rate_response_and_errors_are_the_first_three_lines() {
+    for (run, lines) in [
+        (
+            good(),
+            [
+                "valid: 1000/s ok of 1000/s requested",
+                "response  p50 1.10 ms   p90 1.78 ms   p99 21.3 ms   max 25.3 ms",
+                "errors    0 of 30000 requests",
+            ],
+        ),
+        (
+            failing(),
+            [
+                "valid: 488/s ok of 500/s requested",
+                "response  p50 5.55 ms   p90 6.77 ms   p99 > 1.00 s   max > 1.00 s",
+                "errors    231 of 10000 requests (2.3 %)",
+            ],
+        ),
+    ] {
+        for width in [60, 80, 100] {
+            let text = run.text(Style { width, ..Style::PLAIN });
+            assert_eq!(text.lines().take(3).collect::<Vec<_>>(), lines);
+        }
+    }
+}
+
+/// If this fails, the reasons fill the screen, and where the time went is below it.
+#[test]
+fn reasons_are_one_line_each_and_whole_with_details() {
+    let run = good();
+    let lines = |style: Style| run.text(style).lines().map(str::to_owned).collect::<Vec<_>>();
+    let short = lines(Style::PLAIN);
+    assert!(short[3].starts_with("  independence (note): ") && short[3].ends_with('…'), "{short:?}");
+    assert_eq!(short[4], "");
+    let whole = lines(Style { details: true, ..Style::PLAIN });
+    assert!(whole.iter().any(|line| line.contains("run longer,")), "{whole:?}");
+    assert!(whole.iter().any(|line| line.contains("limit: 72 for p95")), "{whole:?}");
+    assert!(
+        whole.iter().any(|line| line.contains("response time with 95 % confidence intervals")),
+        "{whole:?}"
     );
 }

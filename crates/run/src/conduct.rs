@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use audit::{Evidence, audit};
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, RunError, RunPlan, Started};
 use findings::{Condition, Figures, RunFacts};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
-    LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
+    ArrivalFacts, ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts,
+    LoadChange, LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
 };
-use record::{Event, Evidence, FolderWriter, Interval, Outcome, RecordError, Second, audit};
+use record::{Event, FolderWriter, Interval, Reach, RecordError, Second};
 use units::Nanos;
 
 use crate::companion::Companions;
@@ -22,7 +23,7 @@ use crate::prepare::PreparedRun;
 use crate::record_lock::RecordLock;
 use crate::requests_file::RequestsFile;
 use crate::sinks::Sinks;
-use crate::{ceiling, load, scenario_file, secrets};
+use crate::{ceiling, load, scenario_file, secrets, unreachable};
 
 /// Who is shown a run while it goes on.
 pub trait Progress {
@@ -56,6 +57,8 @@ pub struct CompletedRun {
     pub write_error: Option<RecordError>,
     /// Why the run broke off, where it did.
     pub aborted: Option<RunError>,
+    /// Why the run was given up: no server could be reached. One line.
+    pub unreachable: Option<String>,
     /// What did not come about besides, a line each.
     pub warnings: Vec<String>,
     /// The record of the server's observer; or why there is none.
@@ -127,6 +130,7 @@ fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedR
         progress,
         controls,
         requests: None,
+        unreachable: false,
         warnings: Vec::new(),
     };
     let ended = prepared.protocol.run(&prepared.plan, controls, &mut keeper);
@@ -169,7 +173,8 @@ pub fn opening_document(
         load: LoadFacts {
             model: if plan.load.is_open() { Model::Open } else { Model::Closed },
             rate_per_s: load::rate_per_s(&plan.load),
-            arrivals: load::arrival_facts(&plan.load),
+            arrivals: load::arrival_facts(&plan.load)
+                .map(|facts| ArrivalFacts { replay: prepared.replay.clone(), ..facts }),
             think: load::think_facts(&plan.load),
             pace: load::pace_facts(plan),
             callers: plan.pool.users,
@@ -199,19 +204,8 @@ fn targets(prepared: &PreparedRun) -> Vec<String> {
 /// Told only where their requests have figures of their own.
 fn journeys(prepared: &PreparedRun) -> Vec<JourneyFacts> {
     let scenario = prepared.protocol.scenario().filter(|_| !targets(prepared).is_empty());
-    scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named())).unwrap_or_default()
-}
-
-/// Whether no connection was opened because nothing could be reached.
-pub fn nothing_reached(document: &Document) -> bool {
-    const UNREACHED: [Outcome; 4] =
-        [Outcome::ResolveFailed, Outcome::ConnectRefused, Outcome::ConnectTimeout, Outcome::ConnectFailed];
-    document.results.as_ref().is_some_and(|results| {
-        let is_unreached =
-            |name: &str| Outcome::from_name(name).is_some_and(|outcome| UNREACHED.contains(&outcome));
-        let tried = results.outcomes.iter().any(|row| is_unreached(&row.outcome));
-        tried && results.totals.connections_opened == 0
-    })
+    let journeys = scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named()));
+    journeys.filter(|all| all.len() <= engine::JOURNEYS_APART).unwrap_or_default()
 }
 
 /// What a record says of this host.
@@ -256,6 +250,8 @@ struct Keeper<'a> {
     controls: &'a Controls,
     /// Where requests are kept one by one.
     requests: Option<RequestsFile>,
+    /// The run was given up, because no server can be reached.
+    unreachable: bool,
     /// What did not come about next to the record, a line each.
     warnings: Vec<String>,
 }
@@ -335,12 +331,17 @@ impl Listener for Keeper<'_> {
         let used = now.zip(self.process_cpu).map(|(now, before)| now.saturating_sub(before));
         self.process_cpu = now;
         self.monitor.note(interval);
+        interval.keep_first_samples(&self.total);
         self.total.merge(interval);
         let second = Second::of(interval, used);
         self.sinks.interval(interval, &second);
         self.progress.interval(interval, &second, &self.document);
         self.note_changes();
         self.measured = interval.start + interval.length;
+        if interval.reach == Reach::Failing && !self.prepared.spec.limits.keep_trying {
+            self.unreachable = true;
+            self.controls.stop();
+        }
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
             // The run goes on: what is measured is worth more than the folder. Told at the end.
             self.note_damage(error, interval.start);
@@ -357,7 +358,7 @@ fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
 
 impl Keeper<'_> {
     fn close(mut self, ended: Result<Finished, RunError>) -> CompletedRun {
-        let interrupted = self.controls.is_stopped();
+        let interrupted = self.controls.is_stopped() && !self.unreachable;
         self.note_changes();
         let (finished, broken) = match ended {
             Ok(finished) => (Some(finished), None),
@@ -386,12 +387,14 @@ impl Keeper<'_> {
         // Last: a sink may wait for somebody, and the record for nobody.
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.sinks.finish(&|| self.controls.is_stopped(), self.environment.notice));
+        let unreachable = self.unreachable.then(|| unreachable::explain(&self.document, &self.prepared.plan));
         CompletedRun {
             document: self.document,
             seconds,
             folder: self.folder.to_owned(),
             write_error: self.damage,
             aborted: broken,
+            unreachable,
             warnings,
             server: None,
             profile: None,
@@ -466,7 +469,10 @@ impl Keeper<'_> {
 
     fn note_end(&mut self, finished: Option<&Finished>) {
         let elapsed = finished.map_or(self.measured, |finished| finished.elapsed);
-        let window = window(&self.prepared.plan, self.controls, self.document.state, elapsed);
+        let window = match self.unreachable {
+            true => elapsed,
+            false => window(&self.prepared.plan, self.controls, self.document.state, elapsed),
+        };
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
         time.window_ns = Some(window.0);
@@ -504,6 +510,8 @@ impl Keeper<'_> {
             events.push(event(end, "broken", error.to_string()));
         } else if self.document.state == State::Interrupted {
             events.push(event(end, "interrupted", "ended by a signal".to_owned()));
+        } else if self.unreachable {
+            events.push(event(end, "unreachable", unreachable::explain(&self.document, &self.prepared.plan)));
         }
         events
     }
@@ -548,10 +556,11 @@ impl Keeper<'_> {
         ));
         document.verdict = Some(audit(&Evidence::of(document, &self.total, seconds)));
         let window = Nanos(document.time.window_ns.unwrap_or(0));
-        document.thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {
-            let figures = Figures { total: &self.total, results, window };
+        let thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {
+            let figures = Figures { total: &self.total, results, subject: &document.subject, window };
             self.thresholds.iter().map(|condition| condition.threshold(&figures)).collect()
         });
+        document.thresholds = thresholds;
     }
 }
 

@@ -22,6 +22,11 @@ pub fn effective(prepared: &PreparedRun, folder: &Path) -> EffectiveOptions {
                 (Some(given), _) => {
                     EffectiveOption { value: shown(option.name, &given.texts), source: given.source }
                 }
+                // Every virtual user has its own.
+                (None, _) if option.name == "connections" && prepared.given.has("users") => EffectiveOption {
+                    value: prepared.plan.pool.connections.to_string(),
+                    source: OptionSource::Derived,
+                },
                 (None, Some(default)) => {
                     EffectiveOption { value: default.to_owned(), source: OptionSource::Default }
                 }
@@ -75,12 +80,14 @@ fn derived(name: &str, prepared: &PreparedRun, folder: &Path) -> String {
             None => "none: nothing is random".to_owned(),
         },
         "speed" if prepared.given.has("replay") => "1x".to_owned(),
+        "replay-methods" if prepared.replay.is_some() => crate::replay::METHODS.to_owned(),
         "duration" => plan.window.map_or("no limit".to_owned(), Nanos::written),
         "drain" => plan.drain.map_or("off".to_owned(), Nanos::written),
         "count" => prepared.data_limit.map_or("no limit".to_owned(), |count| count.to_string()),
         "requests" => "none: only sums are kept".to_owned(),
         "method" => prepared.method.clone(),
         "expect-status" => "below 400".to_owned(),
+        "output" if prepared.spec.output.no_record => "none".to_owned(),
         "output" => folder.to_string_lossy().into_owned(),
         _ => "none".to_owned(),
     }

@@ -7,11 +7,12 @@ use anyhow::{Context, ensure};
 use record::RecordDir;
 
 use crate::date::timestamp;
+use crate::records::RECORDS;
 
 /// A folder of its own under `parallax-runs/`, named by when it was made.
 pub fn new_folder() -> PathBuf {
     let stamp = timestamp(clock::wall()).strftime("%Y%m%d-%H%M%S").to_string();
-    Path::new("parallax-runs").join(format!("{stamp}-{}", std::process::id()))
+    Path::new(RECORDS).join(format!("{stamp}-{}", std::process::id()))
 }
 
 /// A folder that takes the record, and the ones that were made for it.
@@ -28,7 +29,11 @@ impl ClaimedFolder {
     /// When it cannot be made, belongs to another user, or holds a run.
     pub fn make(folder: &Path) -> anyhow::Result<ClaimedFolder> {
         let shown = folder.display();
-        let make = || format!("cannot create the results directory `{shown}`; choose another with -o");
+        let make = || {
+            format!(
+                "cannot create the results directory `{shown}`; choose another with -o, or keep no record with --no-record"
+            )
+        };
         let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let claim = ClaimedFolder { made: missing.map(Path::to_owned).collect() };
         RecordDir::make(folder).with_context(make)?;

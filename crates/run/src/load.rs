@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -12,7 +11,7 @@ use record::document::{ArrivalFacts, Pace, StageFacts, ThinkFacts};
 use schedule::{Arrivals, Jitter, Process, Reader, Recorded, Shape, Speed, Stage, Stages, Think};
 use units::{Nanos, Rate};
 
-use crate::spec::{Model, RunSpec, Schedule};
+use crate::spec::{Model, Replay, RunSpec, Schedule};
 use crate::values::{Spacing, value};
 
 /// How long a run takes by default.
@@ -26,12 +25,12 @@ pub struct LoadSpec {
     pub end: Option<Nanos>,
 }
 
-/// Works out the load of a spec.
+/// Works out the load of a spec; `replayed` has the times of a recording whose requests are sent.
 ///
 /// # Errors
 ///
 /// One line for options that do not go together, and for a recording that cannot be read.
-pub fn load(spec: &RunSpec) -> anyhow::Result<LoadSpec> {
+pub fn load(spec: &RunSpec, replayed: Option<Recorded>) -> anyhow::Result<LoadSpec> {
     let open = match &spec.load.model {
         Model::Closed(closed) => {
             let load = match value(&closed.think) {
@@ -55,9 +54,12 @@ pub fn load(spec: &RunSpec) -> anyhow::Result<LoadSpec> {
             let shared = schedule::share_out(stages, duration);
             (false, shared.context("cannot make a schedule of these stages")?)
         }
-        Schedule::Replay { file, speed, column } => {
-            let speed = value(speed).copied().unwrap_or(Speed::RECORDED);
-            (false, vec![Stage::Recorded(recorded(Path::new(file), speed, column.clone())?)])
+        Schedule::Replay(replay) => {
+            let recorded = match replayed {
+                Some(recorded) => recorded,
+                None => recorded(replay)?,
+            };
+            (false, vec![Stage::Recorded(recorded)])
         }
     };
     let stages = Stages::new(stages, seed(spec)).context(if is_steady {
@@ -90,14 +92,16 @@ fn steady(
     Ok(Some(Stage::Shaped { shape: Shape::Constant(Some(rate)), process, length }))
 }
 
-fn recorded(path: &Path, speed: Speed, column: Option<String>) -> anyhow::Result<Recorded> {
-    let shown = path.display();
-    let file = File::open(path).with_context(|| format!("cannot read the recording `{shown}`"))?;
-    let mut reader = Reader::new(column);
+/// The times of a recording alone.
+fn recorded(replay: &Replay) -> anyhow::Result<Recorded> {
+    let shown = &replay.file;
+    let file = File::open(shown).with_context(|| format!("cannot read the recording `{shown}`"))?;
+    let mut reader = Reader::new(replay.column.clone());
     for line in BufReader::new(file).lines() {
         let line = line.with_context(|| format!("cannot read the recording `{shown}`"))?;
         reader.line(&line).with_context(|| format!("cannot use the recording `{shown}`"))?;
     }
+    let speed = value(&replay.speed).copied().unwrap_or(Speed::RECORDED);
     reader.finish(speed).with_context(|| format!("cannot use the recording `{shown}`"))
 }
 
@@ -147,6 +151,7 @@ pub fn arrival_facts(load: &Load) -> Option<ArrivalFacts> {
                 length_ns: None,
                 requests: None,
             }],
+            replay: None,
         },
         Arrivals::Staged(stages) => ArrivalFacts {
             words: words(arrivals, stages),
@@ -156,9 +161,19 @@ pub fn arrival_facts(load: &Load) -> Option<ArrivalFacts> {
                 .iter()
                 .map(|(stage, begin, requests)| stage_facts(stage, begin, requests))
                 .collect(),
+            replay: None,
         },
     };
     Some(facts)
+}
+
+/// The highest rate that an open loop asks for; `None` in a closed loop.
+pub fn peak_rate(load: &Load) -> Option<f64> {
+    match load {
+        Load::Open(Arrivals::Constant(rate)) => Some(rate.as_per_second_f64()),
+        Load::Open(Arrivals::Staged(stages)) => Some(peak_per_s(stages)),
+        Load::Closed | Load::Thinking { .. } => None,
+    }
 }
 
 fn peak_per_s(stages: &Stages) -> f64 {
@@ -315,5 +330,13 @@ mod tests {
         refused(&["--stage", "pause 3s"], "no request is due");
         refused(&["-r", "1M/s", "--jitter", "1s"], "at most 65536 may change places");
         refused(&["--replay", "/nowhere"], "cannot read the recording `/nowhere`");
+    }
+
+    /// If this fails, a run at a rate that nobody can keep takes minutes for its ten seconds.
+    #[test]
+    fn a_rate_above_what_a_schedule_hands_over_is_refused_with_the_ceiling() {
+        refused(&["-r", "1G/s", "-w", "1"], "more than the schedule can hand to 1 worker (5M/s)");
+        refused(&["--stage", "ramp 1/s..11M/s 1s", "-c", "2", "-w", "2"], "to 2 workers (10M/s)");
+        assert!(prepared(&["-r", "1M/s", "-w", "1"]).is_ok());
     }
 }

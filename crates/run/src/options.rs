@@ -5,22 +5,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 use codec::web::{Sha256Digest, StatusSet};
 use findings::Condition;
 use record::document::OptionSource;
+use regex::Regex;
 use schedule::{Jitter, Speed, Think};
 use serde_json::{Map, Value};
 use units::{Bytes, Rate};
 
+use crate::replay::Methods;
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, Measured, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource,
-    Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
+    Count, Drain, HttpChoice, Length, ListenAddress, Measured, PaceChoice, Pid, Resolve, Spacing, StageText,
+    StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
 };
 
 /// Options that a mode uses or refuses together.
@@ -36,6 +38,8 @@ pub enum Group {
     Scenario,
     /// When requests are due, how long and how many.
     Schedule,
+    /// Which requests of a recording are sent.
+    Recording,
     /// How the requests of one rate are spaced.
     Spacing,
     /// The random seed.
@@ -55,7 +59,7 @@ pub enum Group {
     ServerCpu,
     /// Observers that run during the measurement.
     Observers,
-    /// Requests that are kept one by one.
+    /// What of a run is kept besides sums: requests one by one, or no record at all.
     Requests,
     /// Who gets figures while the run goes on.
     Sinks,
@@ -65,6 +69,8 @@ pub enum Group {
     Json,
     /// No progress.
     Quiet,
+    /// The details of a report.
+    Details,
     /// No live view.
     Tui,
     /// No colors.
@@ -133,6 +139,10 @@ pub static OPTIONS: &[RunOption] = &[
     option(("replay", G::Schedule, &["/load/model/open/schedule/replay/file"], One, None, reads::<String>)),
     option(("speed", G::Schedule, &["/load/model/open/schedule/replay/speed"], One, None, reads::<Speed>)),
     option(("replay-column", G::Schedule, &["/load/model/open/schedule/replay/column"], One, None, reads::<String>)),
+    option(("replay-times-only", G::Recording, &["/load/model/open/schedule/replay/times_only"], Flag, None, reads::<bool>)),
+    option(("replay-methods", G::Recording, &["/load/model/open/schedule/replay/methods"], One, None, reads::<Methods>)),
+    option(("replay-filter", G::Recording, &["/load/model/open/schedule/replay/filter"], One, None, reads::<Regex>)),
+    option(("replay-credentials", G::Recording, &["/load/model/open/schedule/replay/credentials"], Flag, None, reads::<bool>)),
     option(("duration", G::Schedule, &["/load/duration"], One, None, reads::<Length>)),
     option(("count", G::Schedule, &["/load/count"], One, None, reads::<Count>)),
     option(("seed", G::Seed, &["/load/seed"], One, None, reads::<u64>)),
@@ -164,19 +174,22 @@ pub static OPTIONS: &[RunOption] = &[
     option(("connect-timeout", G::Limits, &["/limits/connect_timeout"], One, Some("5s"), reads::<Timeout>)),
     option(("checkout-timeout", G::Limits, &["/limits/checkout_timeout"], One, Some("30s"), reads::<Timeout>)),
     option(("drain", G::Limits, &["/limits/drain"], One, None, reads::<Drain>)),
+    option(("keep-trying", G::Limits, &["/limits/keep_trying"], Flag, Some(""), reads::<bool>)),
     option(("watch", G::Observers, &["/observers/watch"], One, None, reads::<WatchSubject>)),
     option(("profile", G::Observers, &["/observers/profile"], One, None, reads::<Pid>)),
     option(("watch-cpu", G::ServerCpu, &["/observers/watch_cpu"], List, None, reads::<Measured>)),
-    option(("prometheus", G::Sinks, &["/sinks/prometheus"], One, None, reads::<SocketAddr>)),
+    option(("prometheus", G::Sinks, &["/sinks/prometheus"], One, None, reads::<ListenAddress>)),
     option(("prometheus-linger", G::Sinks, &["/sinks/prometheus_linger"], One, Some("off"), reads::<Timeout>)),
     option(("otlp", G::Sinks, &["/sinks/otlp"], One, None, reads::<String>)),
     option(("otlp-interval", G::Sinks, &["/sinks/otlp_interval"], One, Some("10s"), reads::<Length>)),
     option(("jsonl", G::Sinks, &["/sinks/jsonl"], One, None, reads::<String>)),
     option(("csv", G::Sinks, &["/sinks/csv"], One, None, reads::<String>)),
     option(("output", G::Folder, &["/output/folder"], One, None, reads::<String>)),
+    option(("no-record", G::Requests, &["/output/no_record"], Flag, Some(""), reads::<bool>)),
     option(("requests", G::Requests, &["/output/requests"], One, None, reads::<KeepRequests>)),
     option(("json", G::Json, &["/output/json"], Flag, Some(""), reads::<bool>)),
     option(("quiet", G::Quiet, &["/output/quiet"], Flag, Some(""), reads::<bool>)),
+    option(("verbose", G::Details, &["/output/verbose"], Flag, Some(""), reads::<bool>)),
     option(("no-tui", G::Tui, &["/output/no_tui"], Flag, Some(""), reads::<bool>)),
     option(("no-color", G::Color, &["/output/no_color"], Flag, Some(""), reads::<bool>)),
 ];
@@ -230,9 +243,14 @@ impl GivenOptions {
         self.0.insert(name.to_owned(), GivenOption { texts, source: OptionSource::Given });
     }
 
+    /// Makes the option one that is not given, whatever a scenario file says of it.
+    pub fn withhold(&mut self, name: &str) {
+        self.set(name, [""; 0]);
+    }
+
     /// Whether the option was given.
     pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.0.get(name).is_some_and(|given| !given.texts.is_empty())
     }
 
     /// The same without these.
@@ -264,7 +282,7 @@ impl GivenOptions {
     pub fn spec(&self) -> anyhow::Result<RunSpec> {
         self.check_together()?;
         let mut spec = Value::Object(Map::new());
-        for (name, given) in &self.0 {
+        for (name, given) in self.0.iter().filter(|(_, given)| !given.texts.is_empty()) {
             let option = self.meant(name)?;
             for text in &given.texts {
                 (option.check)(text).map_err(|error| {
@@ -323,7 +341,7 @@ impl GivenOptions {
 
     /// Refuses options that exclude each other, and those without the one that they belong to.
     fn check_together(&self) -> anyhow::Result<()> {
-        const EXCLUSIVE: [(&str, &str); 12] = [
+        const EXCLUSIVE: [(&str, &str); 16] = [
             ("rate", "stage"),
             ("replay", "stage"),
             ("rate", "replay"),
@@ -336,6 +354,10 @@ impl GivenOptions {
             ("arrivals", "stage"),
             ("jitter", "stage"),
             ("arrivals", "replay"),
+            ("no-record", "output"),
+            ("no-record", "requests"),
+            ("no-record", "watch"),
+            ("no-record", "profile"),
         ];
         for (one, other) in EXCLUSIVE {
             let advice = if matches!(one, "arrivals" | "jitter") {
@@ -356,7 +378,15 @@ impl GivenOptions {
             }
         };
         needs(&["arrivals", "jitter"], self.has("rate"), "needs --rate or --search")?;
-        needs(&["speed", "replay-column"], self.has("replay"), "needs --replay FILE")?;
+        let of_replay = [
+            "speed",
+            "replay-column",
+            "replay-times-only",
+            "replay-methods",
+            "replay-filter",
+            "replay-credentials",
+        ];
+        needs(&of_replay, self.has("replay"), "needs --replay FILE")?;
         needs(&["cert"], self.has("key"), "needs --key FILE, the private key of the certificate")?;
         needs(&["key"], self.has("cert"), "needs --cert FILE, the certificate of the key")?;
         needs(&["prometheus-linger"], self.has("prometheus"), "needs --prometheus ADDR")?;

@@ -1,22 +1,25 @@
 //! From a spec to a run that may start. Everything that can be refused is refused here, before anything is sent.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
-use std::{fs, io};
 
 use anyhow::{Context, bail, ensure};
 use codec::web::{self, Header, Url, Web, WebSettings, origins, targets};
 use engine::{PoolPlan, RunPlan};
 use findings::Condition;
 use host::process::{CpuMeter, Detail, Wanted};
-use record::document::EffectiveOption;
+use record::document::{EffectiveOption, ReplayFacts};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use schedule::Recorded;
 use units::{Bytes, Nanos};
 
 use crate::environment::Environment;
 use crate::load::{self, LoadSpec, load, window};
 use crate::options::{GivenOptions, or_default};
 use crate::protocol::DriveProtocol;
+use crate::replay::{self, Replayed};
 use crate::requests_file::KeepRequests;
 use crate::scenario_file::{self, Merged};
 use crate::servers::{Servers, servers};
@@ -66,6 +69,8 @@ pub struct PreparedRun {
     pub seed: Option<u64>,
     /// After how many requests the data of a scenario is used up.
     pub data_limit: Option<u64>,
+    /// What of a recording is sent.
+    pub replay: Option<ReplayFacts>,
 }
 
 /// Reads targets, bodies and scenarios, checks everything, and lays out the run.
@@ -74,17 +79,26 @@ pub struct PreparedRun {
 ///
 /// One line for whatever cannot be done as asked.
 pub fn prepare(spec: &RunSpec, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
-    let given = spec.given();
+    prepare_given(&spec.given(), environment)
+}
+
+/// The same, from the options of a run.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub fn prepare_given(given: &GivenOptions, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
     // A spec that was made by hand may hold what no command line could.
-    given.spec()?;
+    let spec = given.spec()?;
     match &spec.request {
-        Request::Scenario(_) => prepare_scenario(&scenario_file::merge(&given)?, environment),
-        Request::Urls(_) | Request::Targets(_) => prepare_requests(spec, given),
+        Request::Scenario(_) => prepare_scenario(&scenario_file::merge(given)?, environment),
+        Request::Urls(_) | Request::Targets(_) => prepare_requests(&spec, given.clone()),
     }
 }
 
 fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<PreparedRun> {
-    let requests = requests(spec)?;
+    let Replayed { requests: replayed, turns, recorded, facts } = replay::read(spec)?.unwrap_or_default();
+    let requests = requests(spec, replayed)?;
     let checks = web::Checks {
         expect_status: value(&spec.checks.expect_status).cloned(),
         expect_body_contains: spec.checks.expect_body_contains.as_ref().map(|text| text.as_bytes().to_vec()),
@@ -94,14 +108,22 @@ fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<Prepa
     let servers = servers(origins(&requests)?, spec)?;
     servers.refuse_unused(spec)?;
     let depth = servers.depth(settings.pipeline as u64, settings.streams as u64);
-    let protocol = Web::turns_over(&servers.plans, &requests, &checks, settings)?;
+    let are_apart = recorded.is_none() || requests.len() <= engine::KINDS_APART;
+    let protocol = match &recorded {
+        None => Web::turns_over(&servers.plans, &requests, &checks, settings)?,
+        Some(_) => Web::in_order((&requests, turns, are_apart), &servers.plans, &checks, settings)?,
+    };
     let first = requests.first().context("nothing to request; give a URL")?;
-    let url = first.url.to_string();
+    let url = match &spec.request {
+        Request::Urls(urls) if recorded.is_some() => urls.url[0].clone(),
+        _ => first.url.to_string(),
+    };
     let method = match requests.len() {
         1 => first.method.clone(),
         _ => "of each target".to_owned(),
     };
-    let names = requests.iter().map(|request| format!("{} {}", request.method, request.url)).collect();
+    let name = |request: &web::Request| format!("{} {}", request.method, request.url);
+    let names = if are_apart { requests.iter().map(name).collect() } else { vec!["replayed".to_owned()] };
     finish(Parts {
         spec: spec.clone(),
         given,
@@ -114,6 +136,8 @@ fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<Prepa
         values: BTreeMap::new(),
         seed: None,
         data_limit: None,
+        recorded,
+        replay: facts,
     })
 }
 
@@ -147,6 +171,8 @@ fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::R
         values: merged.values(),
         seed: Some(seed),
         data_limit,
+        recorded: None,
+        replay: None,
     })
 }
 
@@ -163,11 +189,15 @@ struct Parts {
     values: BTreeMap<String, EffectiveOption>,
     seed: Option<u64>,
     data_limit: Option<u64>,
+    /// The times of a recording whose requests are sent, and what of it that is.
+    recorded: Option<Recorded>,
+    replay: Option<ReplayFacts>,
 }
 
 fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
-    let Parts { spec, given, protocol, servers, depth, url, method, names, values, seed, data_limit } = parts;
-    let plan = plan(&spec, servers, depth)?;
+    let Parts { spec, given, protocol, servers, depth, url, method, names, values, seed, data_limit, .. } =
+        parts;
+    let plan = plan(&spec, servers, depth, parts.recorded)?;
     allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
     if let (Some(given), None) = (&spec.load.seed, seed) {
         let is_sample = matches!(value(&spec.output.requests), Some(KeepRequests::Sample(_)));
@@ -178,7 +208,9 @@ fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
             given.value
         );
     }
-    let thresholds = spec.checks.fail_if.iter().map(|condition| condition.value.clone()).collect();
+    let thresholds: Vec<Condition> =
+        spec.checks.fail_if.iter().map(|condition| condition.value.clone()).collect();
+    refuse_unknown_parts(&thresholds, &names, &protocol)?;
     let sinks = SinkPlan::of(&spec.sinks, spec.output.json)?;
     let (keep, watch_cpu) = (keep(&spec), watch_cpu(&spec)?);
     Ok(PreparedRun {
@@ -197,7 +229,27 @@ fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
         values,
         seed,
         data_limit,
+        replay: parts.replay,
     })
+}
+
+/// A condition on a request that does not exist would be missed for ever.
+fn refuse_unknown_parts(
+    thresholds: &[Condition],
+    names: &[String],
+    protocol: &DriveProtocol,
+) -> anyhow::Result<()> {
+    let kinds = protocol.scenario().map(|scenario| scenario.kinds_named()).unwrap_or_default();
+    let mut journeys: Vec<&str> = kinds.iter().filter_map(|kind| kind.journey.as_deref()).collect();
+    journeys.dedup();
+    let requests = if names.len() > 1 { names } else { &[] };
+    for condition in thresholds {
+        if let Some(part) = &condition.part {
+            part.check(requests, &journeys)
+                .map_err(|error| anyhow::anyhow!("--fail-if '{condition}' cannot be used: {error}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn written<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> anyhow::Result<Written<T>> {
@@ -250,11 +302,23 @@ fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
     Ok(WebSettings { pipeline, streams, limits })
 }
 
-fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan> {
-    let connections = or_default::<Count>(&spec.pool.connections, "connections").0;
-    ensure!(connections <= 1_000_000, "-c {connections} is over a million; use several hosts");
+/// Connections to each server: as given; otherwise enough for every virtual user to have its own.
+fn connections(spec: &RunSpec, depth: u64) -> u64 {
+    let users = match &spec.load.model {
+        Model::Closed(closed) => value(&closed.users).filter(|_| spec.pool.connections.is_none()),
+        Model::Open(_) => None,
+    };
+    match users {
+        Some(users) => users.0.div_ceil(depth),
+        None => or_default::<crate::values::Count>(&spec.pool.connections, "connections").0,
+    }
+}
+
+fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>) -> anyhow::Result<RunPlan> {
+    let connections = connections(spec, depth);
+    ensure!(connections <= 1_000_000, "{connections} connections are over a million; use several hosts");
     let carried = connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
-    let LoadSpec { load, end } = load(spec)?;
+    let LoadSpec { load, end } = load(spec, recorded)?;
     let (option, given) = match &spec.load.model {
         Model::Closed(closed) => ("--users", &closed.users),
         Model::Open(open) => ("--max-in-flight", &open.max_in_flight),
@@ -269,6 +333,7 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan>
         None => derived_workers(connections, users),
     };
     ensure!(users <= 100_000_000, "{option} {users} is over 100M, which needs too much memory; use fewer");
+    refuse_unreachable_rate(&load, workers)?;
     let pool = PoolPlan {
         connections,
         users,
@@ -298,6 +363,27 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan>
     })
 }
 
+/// What one worker can take from a schedule in real time. Measured on 2026-11-24 on a virtual CPU of an AMD EPYC at
+/// 2.4 GHz, with `-r 10M/s` and `-r 40M/s -w 1 -d 2s --max-in-flight 1000` at the built-in target, so that nearly
+/// every request is `queue_full`: 14 to 16 million requests per second of CPU time, 6.5 million per second of a CPU
+/// shared with other work. The limit is a third of the former. What a worker can send is far less: the audit judges
+/// that.
+const TAKEN_PER_S: f64 = 5e6;
+
+/// Above it a run would fall behind its schedule without sending anything, and take far longer than was asked for.
+fn refuse_unreachable_rate(load: &engine::Load, workers: u64) -> anyhow::Result<()> {
+    let Some(peak) = crate::load::peak_rate(load) else { return Ok(()) };
+    let ceiling = TAKEN_PER_S * workers as f64;
+    ensure!(
+        peak <= ceiling,
+        "{} is more than the schedule can hand to {} ({}); lower the rate, or use more --workers or several hosts",
+        units::rate(peak),
+        units::plural(workers, "worker"),
+        units::rate(ceiling)
+    );
+    Ok(())
+}
+
 fn given_workers(workers: u64, connections: u64, (option, users): (&str, u64)) -> anyhow::Result<u64> {
     ensure!(
         workers <= connections,
@@ -315,12 +401,14 @@ fn derived_workers(connections: u64, users: u64) -> u64 {
     (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(users)
 }
 
-fn requests(spec: &RunSpec) -> anyhow::Result<Vec<web::Request>> {
+/// What is requested, each with the headers of the run; `replayed` has the requests of a recording.
+fn requests(spec: &RunSpec, replayed: Vec<web::Request>) -> anyhow::Result<Vec<web::Request>> {
     let (texts, mut requests) = match &spec.request {
         Request::Targets(targets) => {
             let file = targets.file.as_deref().context("targets without a file; give one")?;
             (&targets.header, read_targets(Path::new(file))?)
         }
+        Request::Urls(urls) if !replayed.is_empty() => (&urls.header, replayed),
         Request::Urls(urls) => {
             let request = |text: &String| request(urls, text);
             (&urls.header, urls.url.iter().map(request).collect::<anyhow::Result<_>>()?)
@@ -347,7 +435,9 @@ fn request(urls: &UrlRequests, text: &str) -> anyhow::Result<web::Request> {
     request.body = match urls.body.as_deref() {
         None => Vec::new(),
         Some(text) => match text.strip_prefix('@') {
-            Some(path) => fs::read(path).with_context(|| format!("cannot read the body `{path}`"))?,
+            Some(path) => {
+                read_body(Path::new(path)).with_context(|| format!("cannot read the body `{path}`"))?
+            }
             None => text.as_bytes().to_vec(),
         },
     };
@@ -358,6 +448,19 @@ fn request(urls: &UrlRequests, text: &str) -> anyhow::Result<web::Request> {
         request.method.clone_from(method);
     }
     Ok(request)
+}
+
+/// The largest body of a file: each connection may hold one while it is sent.
+const LARGEST_BODY: u64 = 64 << 20;
+
+fn read_body(path: &Path) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    // A pipe or a device tells no length, so the bound is on what is read.
+    fs::File::open(path)?.take(LARGEST_BODY + 1).read_to_end(&mut body)?;
+    if body.len() as u64 > LARGEST_BODY {
+        return Err(io::Error::other(format!("it is over {}; use a smaller file", Bytes(LARGEST_BODY))));
+    }
+    Ok(body)
 }
 
 fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
@@ -371,7 +474,7 @@ fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     let form = targets::detect(&text);
     targets::parse(&text, form, |body| {
         // As vegeta does: from the working directory; failing that, from next to the target file.
-        fs::read(body).or_else(|error| fs::read(base.join(body)).map_err(|_| error))
+        read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))
     })
     .with_context(|| format!("cannot use the targets `{shown}`"))
 }
@@ -396,7 +499,7 @@ fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
         && setrlimit(Resource::Nofile, Rlimit { current: Some(needed), ..limit }).is_ok();
     ensure!(
         raised,
-        "-c {connections} needs {needed} open files, but this process can have {}; raise the limit with `ulimit -n`",
+        "{connections} connections need {needed} open files, but this process can have {}; raise the limit with `ulimit -n`",
         limit.maximum.unwrap_or(0)
     );
     Ok(())
@@ -411,6 +514,49 @@ pub mod tests {
         DriveProtocol::RoundRobin(
             Web::turns(&[request], &web::Checks::default(), WebSettings::default()).unwrap(),
         )
+    }
+
+    /// If this fails, a thousand virtual users queue for ten connections that nobody asked for.
+    #[test]
+    fn each_virtual_user_has_its_own_connection_unless_they_share_a_pool() {
+        let pool = |options: &[&str]| {
+            let plan = crate::testing::prepared(&[options, &["http://127.0.0.1:1/"]].concat()).unwrap().plan;
+            (plan.pool.connections, plan.pool.users)
+        };
+        assert_eq!(pool(&["--users", "1000"]), (1_000, 1_000));
+        assert_eq!(pool(&["--users", "4"]), (4, 4));
+        assert_eq!(pool(&["--users", "40", "-c", "2"]), (2, 40));
+        assert_eq!(pool(&["--users", "25", "--pipeline", "10"]), (3, 25));
+        assert_eq!(pool(&[]), (10, 10));
+        assert_eq!(pool(&["-r", "5/s", "--max-in-flight", "40"]), (10, 40));
+    }
+
+    /// If this fails, `-b @/dev/zero` takes all memory.
+    #[test]
+    fn a_body_of_a_file_has_a_bound() {
+        let error = |file: &str| {
+            let prepared = crate::testing::prepared(&["-b", file, "http://127.0.0.1:1/"]);
+            prepared.map(|_| ()).map_err(|error| format!("{error:#}"))
+        };
+        let zero = "cannot read the body `/dev/zero`: it is over 64.0 MiB; use a smaller file";
+        assert_eq!(error("@/dev/zero"), Err(zero.to_owned()));
+        assert!(error("@/nowhere").unwrap_err().contains("cannot read the body `/nowhere`"));
+        assert_eq!(error("@/dev/null"), Ok(()));
+    }
+
+    /// If this fails, a condition on a request that does not exist fails every run, or none.
+    #[test]
+    fn a_condition_names_a_request_of_the_run() {
+        let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"];
+        let prepared = |condition: &str| {
+            crate::testing::prepared(&[urls.as_slice(), &["--fail-if", condition]].concat())
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(prepared("request.GET http://127.0.0.1:1/a.p99 > 1s"), Ok(()));
+        let error = prepared("request.login.p99 > 1s").unwrap_err();
+        assert!(error.contains("there is no request `login`; there are GET http://127.0.0.1:1/a"), "{error}");
+        assert!(prepared("journey.buy.p99 > 1s").unwrap_err().contains("no journey with figures"));
     }
 
     /// If this fails, `-c 64 --users 1` is refused for workers that nobody asked for.

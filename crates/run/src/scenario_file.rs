@@ -74,16 +74,20 @@ pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     let mut settings = draft.settings()?;
     // `callers` is the older name of two options; the load decides which.
     let typed = |option: &str| {
-        given.has(option) || (option == "callers" && (given.has("users") || given.has("max-in-flight")))
+        given.0.contains_key(option)
+            || (option == "callers" && (given.has("users") || given.has("max-in-flight")))
     };
     let is_set = |setting: &&Setting| setting.origin == SettingOrigin::Set;
     let set: Vec<&str> = settings.iter().filter(is_set).map(|setting| setting.option).collect();
     settings.retain(|setting| {
-        let stronger =
-            |option: &str| typed(option) || (setting.origin == SettingOrigin::File && set.contains(&option));
+        let stronger = |option: &str| {
+            given.has(option) || (setting.origin == SettingOrigin::File && set.contains(&option))
+        };
         !typed(setting.option) && !gives_way(setting.option, stronger)
     });
     let mut all = given.clone();
+    // What was withheld has kept the file's value out, and is no option of the run.
+    all.0.retain(|_, given| !given.texts.is_empty());
     for setting in &settings {
         for text in &setting.values {
             options::check(setting.option, text)

@@ -1,6 +1,7 @@
 //! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
 //! ordinary run with its own record, and the response that they give together.
 
+mod first_probe;
 mod objective;
 mod opening;
 mod plan;
@@ -20,12 +21,13 @@ use units::Nanos;
 
 pub use self::plan::{SearchConduct, SearchOutput, SearchPlan, SearchRequest};
 use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
-use crate::conduct::{CompletedRun, Conduct, Quiet, conduct, nothing_reached};
+use crate::conduct::{CompletedRun, Conduct, Quiet, conduct};
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
 use crate::load;
 use crate::options::GivenOptions;
-use crate::prepare::{PreparedRun, prepare};
+use crate::prepare::{PreparedRun, prepare_given};
+use crate::unreachable::nothing_reached;
 
 /// The closed loop at the begin: two seconds tell the throughput to a percent.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
@@ -65,7 +67,7 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
     let seed = load::effective_seed(&at_rate.plan);
     let document = opening::document(plan, &prepared, seed, &with);
     let begun = clock::now();
-    let mut run = Running { plan, with, seed, folder, begun, document, ended_by: None };
+    let mut run = Running { plan, with, seed, folder, begun, document, ended_by: None, hopeless: None };
     let ended = run.search();
     if run.document.probes.is_empty() {
         claim.release();
@@ -79,13 +81,13 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
 ///
 /// # Errors
 ///
-/// As [`prepare`].
+/// As [`prepare_given`].
 pub fn planned(
     plan: &SearchPlan,
     given: &GivenOptions,
     environment: &Environment<'_>,
 ) -> anyhow::Result<[PreparedRun; 2]> {
-    let at = |rate| prepare(&plan::probe_options(given, rate, ESTIMATE, None)?.spec()?, environment);
+    let at = |rate| prepare_given(&plan::probe_options(given, rate, ESTIMATE, None)?, environment);
     Ok([at(None)?, at(Some(plan.aim.from))?])
 }
 
@@ -98,6 +100,8 @@ struct Running<'a> {
     begun: Nanos,
     document: SearchDocument,
     ended_by: Option<Document>,
+    /// Why no rate can hold, where the first probe showed that.
+    hopeless: Option<String>,
 }
 
 impl Running<'_> {
@@ -105,6 +109,7 @@ impl Running<'_> {
         let mut search = Search::new(self.plan.aim);
         loop {
             let (rate, length) = match search.step() {
+                _ if self.hopeless.is_some() => break,
                 Step::Done => break,
                 Step::Estimate => (None, ESTIMATE),
                 Step::Probe { rate, length } => {
@@ -135,13 +140,20 @@ impl Running<'_> {
         let cut_short = completed.document.state != State::Finished;
         self.document.subject.address.clone_from(&completed.document.subject.address);
         let measured = ProbeMeasurement::read(&folder, &completed, length)?;
-        let judge = ProbeJudge { objective: &self.plan.objective, tolerance: self.plan.aim.tolerance };
+        let judge = ProbeJudge {
+            objective: &self.plan.objective,
+            tolerance: self.plan.aim.tolerance,
+            subject: &completed.document.subject,
+        };
         let (finding, mut result) = judge.judge(&completed, &measured, rate);
         result.folder = name;
+        let results = completed.document.results.as_ref().filter(|_| number == 1);
+        self.hopeless = results.and_then(first_probe::nearly_all_failed);
         match rate {
             _ if cut_short => (result.says, result.why) = (ProbeOutcome::Interrupted, String::new()),
             None => {
-                (result.says, result.why) = (ProbeOutcome::Estimate, String::new());
+                (result.says, result.why) =
+                    (ProbeOutcome::Estimate, self.hopeless.clone().unwrap_or_default());
                 search.note_estimate(Some(measured.ok_per_s()));
             }
             Some(rate) => search.note(Probed { rate, finding, served: measured.ok_per_s() }),
@@ -150,6 +162,9 @@ impl Running<'_> {
         self.document.probes.push(result);
         if let Some(error) = &completed.aborted {
             (self.with.environment.notice)(&error.to_string());
+        }
+        if let Some(why) = &completed.unreachable {
+            (self.with.environment.notice)(why);
         }
         let state = completed.document.state;
         if cut_short || nothing_reached(&completed.document) {
@@ -165,7 +180,7 @@ impl Running<'_> {
         // Of each probe its own: a rate that is probed again meets another draw of its arrivals.
         let seed = self.seed.map(|seed| seed.wrapping_add(self.document.probes.len() as u64));
         let options = plan::probe_options(&self.with.given, rate, WARMUP + length, seed)?;
-        let mut prepared = prepare(&options.spec()?, self.with.environment)?;
+        let mut prepared = prepare_given(&options, self.with.environment)?;
         for name in ["rate", "duration", "seed"] {
             prepared.given.0.entry(name.to_owned()).and_modify(|given| given.source = OptionSource::Derived);
         }
@@ -203,7 +218,10 @@ impl Running<'_> {
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
         self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
-        let found = result::result(search, &self.document.probes, self.plan.aim.probes);
+        let mut found = result::result(search, &self.document.probes, self.plan.aim.probes);
+        if let Some(why) = &self.hopeless {
+            found.reason.clone_from(why);
+        }
         self.document.answer = Some(found);
         write_search(&self.folder, &self.document)?;
         Ok(())

@@ -38,7 +38,10 @@ impl Servers {
     /// For options of TLS or of HTTP/2 where nobody speaks it.
     pub fn refuse_unused(&self, spec: &RunSpec) -> anyhow::Result<()> {
         let is_secure = self.plans.iter().any(|plan| plan.url.scheme() == Scheme::Https);
-        ensure!(is_secure || !asks_for_tls(&spec.tls), "TLS options need an https:// URL; leave them out");
+        ensure!(
+            is_secure || !asks_for_tls(&spec.tls),
+            "TLS options need an https:// URL; leave them out (connections are kept open in any case)"
+        );
         let streams = or_default::<Count>(&spec.connection.streams, "streams").0;
         let has_streams = self.plans.iter().any(|plan| plan.version != HttpVersion::Http1);
         ensure!(

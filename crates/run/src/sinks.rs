@@ -64,7 +64,7 @@ impl SinkPlan {
             );
         }
         Ok(SinkPlan {
-            prometheus: value(&sinks.prometheus).copied(),
+            prometheus: value(&sinks.prometheus).map(|address| address.0),
             linger: or_default::<Timeout>(&sinks.prometheus_linger, "prometheus-linger").0,
             otlp: sinks.otlp.as_deref().map(push::url).transpose()?,
             otlp_interval: or_default::<Length>(&sinks.otlp_interval, "otlp-interval").0,

@@ -5,7 +5,7 @@
 //! write them on the command line.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use codec::web::{Sha256Digest, StatusSet};
 use findings::Condition;
@@ -16,8 +16,8 @@ use units::{Bytes, Rate};
 
 use crate::requests_file::KeepRequests;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, Measured, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource,
-    Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
+    Count, Drain, HttpChoice, Length, ListenAddress, Measured, PaceChoice, Pid, Resolve, Spacing, StageText,
+    StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
 };
 
 /// Declares a group of options: a struct whose fields may all be absent.
@@ -185,16 +185,34 @@ pub enum Schedule {
     },
     /// Stages one after another: `ramp 100/s..1k/s 30s`.
     Stages { stage: List<StageText> },
-    /// The instants of a recording.
-    Replay {
-        file: String,
-        /// How many times faster: 2x.
-        #[serde(default, skip_serializing_if = "is_default")]
-        speed: Given<Speed>,
-        /// Where the times of the recording are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        column: Option<String>,
-    },
+    /// The requests of a recording, or its times alone.
+    Replay(Replay),
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    pub file: String,
+    /// How many times faster: 2x.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub speed: Given<Speed>,
+    /// Where the times of the recording are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub column: Option<String>,
+    /// Use the times, and not the requests.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub times_only: bool,
+    /// Methods of the requests to send: GET,HEAD.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub methods: Option<String>,
+    /// Regular expression that the path of a request must match.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub filter: Option<String>,
+    /// Send the Cookie and Authorization headers of the recording.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub credentials: bool,
 }
 
 group! {
@@ -272,6 +290,8 @@ group! {
         connect_timeout: Given<Timeout>,
         checkout_timeout: Given<Timeout>,
         drain: Given<Drain>,
+        /// Go on although no server can be reached.
+        keep_trying: bool,
         /// Who timestamps responses: kernel, read.
         stamps: Given<StampSource>,
     }
@@ -292,7 +312,7 @@ group! {
 group! {
     /// Who gets the figures while the run goes on.
     Sinks {
-        prometheus: Given<SocketAddr>,
+        prometheus: Given<ListenAddress>,
         prometheus_linger: Given<Timeout>,
         otlp: Option<String>,
         otlp_interval: Given<Length>,
@@ -306,10 +326,14 @@ group! {
     Output {
         /// The results directory.
         folder: Option<String>,
+        /// Keep no record after the report.
+        no_record: bool,
         /// Which requests to keep: all, slowest=100, sample=1%.
         requests: Given<KeepRequests>,
         json: bool,
         quiet: bool,
+        /// Print details.
+        verbose: bool,
         no_tui: bool,
         no_color: bool,
     }

@@ -6,7 +6,19 @@ use crate::prepare::{PreparedRun, prepare};
 
 /// The options of a command line: `-r 5/s`, `--header X`, URLs. Flags have no value.
 pub fn given(arguments: &[&str]) -> GivenOptions {
-    const FLAGS: [&str; 6] = ["insecure", "json", "quiet", "no-tui", "no-color", "dry-run"];
+    const FLAGS: [&str; 11] = [
+        "no-record",
+        "insecure",
+        "keep-trying",
+        "json",
+        "quiet",
+        "verbose",
+        "no-tui",
+        "no-color",
+        "dry-run",
+        "replay-times-only",
+        "replay-credentials",
+    ];
     let mut given = GivenOptions::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {

@@ -1,7 +1,7 @@
 //! The values of a run's options: each is read from the text that people write and printed as that text.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use codec::tls::{Resumption, Versions};
@@ -170,6 +170,32 @@ impl FromStr for StageText {
     }
 }
 
+/// What an invalid measurement means for the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnInvalid {
+    /// Nothing: the verdict is printed, and the conditions decide.
+    Warn,
+    Fail,
+    /// The run is repeated up to so many times; then it fails.
+    Retry(u64),
+}
+
+impl FromStr for OnInvalid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OnInvalid, String> {
+        match text.split_once(':') {
+            None if text == "warn" => Ok(OnInvalid::Warn),
+            None if text == "fail" => Ok(OnInvalid::Fail),
+            Some(("retry", times)) => match times.parse() {
+                Ok(times @ 1..=100) => Ok(OnInvalid::Retry(times)),
+                _ => Err("retry: takes a number from 1 to 100".to_owned()),
+            },
+            _ => Err("is one of warn, fail or retry:2".to_owned()),
+        }
+    }
+}
+
 /// A process id.
 #[derive(Debug, Clone, Copy)]
 pub struct Pid(pub u32);
@@ -239,6 +265,24 @@ impl FromStr for Measured {
             Some(("unit", name)) if !name.is_empty() => Ok(Measured::Unit(name.to_owned())),
             Some(_) => Err(format!("`{text}` is not one of PID, only:PID, cgroup:PATH and unit:NAME")),
             None => text.parse().map(|Pid(pid)| Measured::Tree(pid)),
+        }
+    }
+}
+
+/// An address to listen on: ADDR:PORT, or a port of the loopback interface.
+#[derive(Debug, Clone, Copy)]
+pub struct ListenAddress(pub SocketAddr);
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ListenAddress, String> {
+        let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+        match port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse()) {
+            Ok(address) => Ok(ListenAddress(address)),
+            Err(_) => Err(format!(
+                "`{text}` is not an address to listen on; write for example 127.0.0.1:9464 or 9464"
+            )),
         }
     }
 }

@@ -14,7 +14,19 @@ pub(crate) struct Pointer(Vec<String>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoJson;
 
+/// As it is written.
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|name| write!(f, "/{}", name.replace('~', "~0").replace('/', "~1")))
+    }
+}
+
 impl Pointer {
+    /// The name of what it points at; empty where that is the whole document.
+    pub(crate) fn last_name(&self) -> &str {
+        self.0.last().map_or("", String::as_str)
+    }
+
     /// `None` where `text` is neither empty nor begins with a slash, or escapes what cannot be escaped.
     pub(crate) fn parse(text: &str) -> Option<Pointer> {
         if text.is_empty() {

@@ -131,6 +131,24 @@ impl Reader {
         instant.map(Some)
     }
 
+    /// Counts a line that is left out, so that errors name the lines of the file.
+    pub fn skip(&mut self) {
+        self.line += 1;
+    }
+
+    /// The recording, replayed at `speed`, and which of the times given is each of its instants, from 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::finish`].
+    pub fn finish_in_order(self, speed: Speed) -> Result<(Recorded, Vec<u32>), ReplayError> {
+        let count = u32::try_from(self.found.len()).map_err(|_| ReplayError::TooMany)?;
+        let mut order: Vec<u32> = (0..count).collect();
+        // Stable: requests of the same time keep the order of the recording.
+        order.sort_by_key(|&place| self.found[place as usize]);
+        Ok((self.finish(speed)?, order))
+    }
+
     /// The recording, replayed at `speed`.
     ///
     /// # Errors
@@ -336,6 +354,21 @@ mod tests {
         check(None, "2026-01-31T12:00:00Z\n2026-01-31T13:00:00.25+01:00\n", &[0, 250]);
         check(None, "2026-01-31 12:00:00.5\n2026-01-31 12:00:01\n", &[0, 500]);
         check(None, "3\n1\n2\n", &[0, 1_000, 2_000]);
+    }
+
+    /// If this fails, a request is sent at the time of another.
+    #[test]
+    fn each_instant_knows_its_line() {
+        let mut reader = Reader::new(None);
+        for line in ["3", "1", "2", "1"] {
+            reader.line(line).unwrap();
+            reader.skip();
+        }
+        let bad = reader.line("x").unwrap_err().to_string();
+        assert!(bad.starts_with("line 9: "), "{bad}");
+        let (recorded, order) = reader.finish_in_order(Speed::RECORDED).unwrap();
+        assert_eq!(order, [1, 3, 2, 0]);
+        assert_eq!(recorded.instants().len(), 4);
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl Session for LineSession {
             }
             None => began.then_some(Event::Began(self.expected[0].0)),
         };
-        Ok(Step::new(consumed, event))
+        let trailing = consumed < input.len() && self.expected.is_empty();
+        Ok(Step { trailing, ..Step::new(consumed, event) })
     }
 
     fn handle_close(&mut self) -> CloseEvent {

@@ -11,6 +11,8 @@ pub struct KeyControls {
     steps: i32,
     paused: bool,
     ended: bool,
+    /// The key that was pressed once and takes effect if it is pressed again at once.
+    asked: Option<char>,
     pub help: bool,
     /// The last thing said, until the next key.
     pub message: Option<String>,
@@ -21,18 +23,29 @@ impl KeyControls {
     pub fn press(&mut self, key: KeyEvent, model: LoadModel, controls: &Controls) {
         self.message = None;
         let shut = std::mem::take(&mut self.help);
+        let asked = self.asked.take();
         match key.code {
             KeyCode::Char('?' | 'h') => self.help = !shut,
             // Where the terminal hands it over instead of the signal.
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => controls.stop(),
             KeyCode::Esc if shut => {}
-            KeyCode::Char('p' | ' ') => self.pause(controls),
+            KeyCode::Char('p' | ' ') if self.paused || asked == Some('p') => self.pause(controls),
+            KeyCode::Char('p' | ' ') => {
+                self.ask('p', "pause the run? p again pauses it, any other key does not")
+            }
             KeyCode::Char('+' | '=') | KeyCode::Up => self.tempo(1, model, controls),
             KeyCode::Char('-' | '_') | KeyCode::Down => self.tempo(-1, model, controls),
             KeyCode::Char('0') => self.tempo(-self.steps, model, controls),
-            KeyCode::Char('q' | 's') => self.end(controls),
+            KeyCode::Char('q' | 's') if self.ended || asked == Some('q') => self.end(controls),
+            KeyCode::Char('q' | 's') => self.ask('q', "end the run? q again ends it, any other key does not"),
             _ => {}
         }
+    }
+
+    /// A key that is hit by accident must not spoil a run.
+    fn ask(&mut self, key: char, question: &str) {
+        self.asked = Some(key);
+        self.message = Some(question.to_owned());
     }
 
     fn pause(&mut self, controls: &Controls) {
@@ -87,6 +100,22 @@ mod tests {
         }
         assert!(!hand.paused && !hand.ended && hand.steps == 0);
         assert!(!controls.is_stopped());
+    }
+
+    /// If this fails, a key that was hit by accident spoils a run of an hour.
+    #[test]
+    fn pause_and_end_take_effect_when_their_key_is_pressed_twice() {
+        let controls = Controls::new(Arc::default());
+        let mut hand = KeyControls::default();
+        let mut press = |key| {
+            hand.press(KeyEvent::from(KeyCode::Char(key)), LoadModel::Open, &controls);
+            hand.asked
+        };
+        assert_eq!(press('p'), Some('p'));
+        assert_eq!(press('q'), Some('q'), "another key is another question");
+        assert_eq!(press('?'), None);
+        assert_eq!(press('p'), Some('p'));
+        assert_eq!(press('p'), None, "it was an order");
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Totals {
     pub sent: u64,
     pub ok: u64,
     pub failed: u64,
+    /// Absent where no request follows another.
+    pub journeys: Option<u64>,
     pub unstamped: u64,
     pub stamps_moved: u64,
     pub longest_stall: Nanos,
@@ -107,6 +109,10 @@ impl Model {
         totals.sent += second.sent;
         totals.ok += second.ok;
         totals.failed += second.failed;
+        let journeys: u64 = second.journeys.iter().map(|journey| journey.ok).sum();
+        if !second.journeys.is_empty() {
+            totals.journeys = Some(totals.journeys.unwrap_or(0) + journeys);
+        }
         totals.unstamped += second.unstamped;
         totals.stamps_moved += second.stamps_moved;
         let stall = Nanos(second.worker_stall_max_ns);

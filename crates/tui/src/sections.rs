@@ -93,6 +93,9 @@ pub fn rates(model: &Model, width: usize, look: TerminalStyle) -> Lines {
         ("sent", |beat| beat.sent_per_s, model.totals.sent),
         ("ok", |beat| beat.ok_per_s, model.totals.ok),
     ];
+    if let Some(journeys) = model.totals.journeys {
+        rows.push(("whole", |beat| beat.journeys_per_s, journeys));
+    }
     if model.totals.failed > 0 {
         rows.push(("failed", |beat| beat.failed_per_s, model.totals.failed));
     }

@@ -211,10 +211,10 @@ fn a_large_window_has_two_columns_and_a_tall_strip() {
             | open loop 200/s over 20 connections, 1 worker
             | ████████████████████████████████████████████████████████████ 70 s, waiting for the last responses (3 outstanding)
             |
-            | due         200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 032    phases  of the ok requests of the last 10 s
-            | sent        200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 032    █▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓░░░░░░█
-            | ok          200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 000      █ schedule_lag    1.0 %  p50 30.0 us  p99 30.0 us  max 30.0 us
-            | failed        0/s        ▁        ▁        ▁        ▁            32      ▒ send            0.4 %  p50 12.0 us  p99 12.0 us  max 12.0 us
+            | due         200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14032    phases  of the ok requests of the last 10 s
+            | sent        200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14032    █▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓░░░░░░█
+            | ok          200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14000      █ schedule_lag    1.0 %  p50 30.0 us  p99 30.0 us  max 30.0 us
+            | failed        0/s         ▁        ▁        ▁        ▁           32      ▒ send            0.4 %  p50 12.0 us  p99 12.0 us  max 12.0 us
             | outstanding 3, connections carry 20                                      ▓ wait           88.5 %  p50 2.16 ms  p99 8.27 ms  max 8.30 ms
             |                                                                          ░ receive         8.8 %  p50 216 us   p99 827 us   max 829 us
             | response           p50        p90        p99      p99.9        max       █ client_lag      1.3 %  p50 40.0 us  p99 40.0 us  max 40.0 us
@@ -265,7 +265,7 @@ fn help_lies_over_the_view() {
     let foot = Footer { message: None, help: true };
     let text = text(&run(model(load()), 3, 0), (80, 24), foot, ASCII);
     assert!(text.contains("+ keys ---"), "{text}");
-    assert!(text.contains("q, s          end gracefully: wait for outstanding requests"), "{text}");
+    assert!(text.contains("q q           end gracefully: wait for outstanding requests"), "{text}");
     assert!(text.contains("up to 5.00 s"), "{text}");
 }
 
@@ -281,7 +281,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
     };
     let text = text(&run(model(load), 12, 0), (80, 24), Footer::default(), COLOURED);
     assert!(text.contains("closed loop, 20 virtual users over 20 connections, 1 worker"), "{text}");
-    assert!(text.contains("12 s, 7600 of 10 000 requests left"), "{text}");
+    assert!(text.contains("12 s, 7600 of 10000 requests left"), "{text}");
     assert!(text.contains("– schedule none"), "{text}");
     assert!(!text.contains("rate by 10 %"), "{text}");
 }

@@ -124,10 +124,10 @@ fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> L
 }
 
 const HELP: [(&str, &str); 7] = [
-    ("p, space", "pause: nothing becomes due; again: resume"),
+    ("p p", "pause: nothing becomes due; then p: resume"),
     ("+ -, up down", "change the rate by 10 %; 0: back to the plan"),
-    ("q, s", "end gracefully: wait for outstanding requests"),
-    ("q q", "stop immediately"),
+    ("q q", "end gracefully: wait for outstanding requests"),
+    ("q", "then: stop immediately"),
     ("Ctrl-C", "stop immediately, exit code 130; twice: kill"),
     ("?", "this help"),
     ("", "all changes are recorded"),

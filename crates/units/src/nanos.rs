@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::number::{self, ParseError};
+use crate::number::{self, Decimal, ParseError};
 
 /// Nanoseconds: a length of time, or an instant since the zero of the monotonic clock.
 ///
@@ -94,30 +94,46 @@ const KNOWN: &str = "ns, us, ms, s, m or h";
 impl FromStr for Nanos {
     type Err = ParseError;
 
+    /// Parses `2s`, `1.5ms`, `500us`, `10 min`, and several units from the largest to the smallest: `1m30s`, `1h 15m`.
     fn from_str(text: &str) -> Result<Nanos, ParseError> {
-        let (number, unit) = number::split(text)
-            .ok_or_else(|| ParseError::NotANumber { text: text.to_owned(), example: EXAMPLE })?;
-        let factor = match unit {
-            "" => return Err(ParseError::NoUnit { text: text.to_owned(), example: EXAMPLE }),
-            "ns" => 1,
-            "us" | "µs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" | "min" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => {
-                return Err(ParseError::UnknownUnit {
-                    text: text.to_owned(),
-                    unit: unit.to_owned(),
-                    known: KNOWN,
-                });
+        let mut rest = text.trim();
+        let (mut sum, mut last_factor) = (0u64, u64::MAX);
+        loop {
+            let (part, factor, behind) = part(text, rest)?;
+            if factor >= last_factor {
+                return Err(ParseError::NotANumber { text: text.to_owned(), example: EXAMPLE });
             }
-        };
-        number
-            .times(factor)
-            .map(Nanos)
-            .ok_or_else(|| ParseError::OutOfRange { text: text.to_owned(), range: "at most 580 years" })
+            let out_of_range =
+                || ParseError::OutOfRange { text: text.to_owned(), range: "at most 580 years" };
+            sum = part.times(factor).and_then(|ns| sum.checked_add(ns)).ok_or_else(out_of_range)?;
+            if behind.is_empty() {
+                return Ok(Nanos(sum));
+            }
+            (rest, last_factor) = (behind, factor);
+        }
     }
+}
+
+/// The first number with its unit in `rest`, a part of `text`: the number, nanoseconds per unit, and what follows.
+fn part<'a>(text: &str, rest: &'a str) -> Result<(Decimal, u64, &'a str), ParseError> {
+    let (number, from_unit) = number::split(rest)
+        .ok_or_else(|| ParseError::NotANumber { text: text.to_owned(), example: EXAMPLE })?;
+    let end = from_unit.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(from_unit.len());
+    let (unit, behind) = from_unit.split_at(end);
+    let factor = match unit.trim() {
+        "" => return Err(ParseError::NoUnit { text: text.to_owned(), example: EXAMPLE }),
+        "ns" | "nsec" => 1,
+        "us" | "µs" | "μs" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1_000_000_000,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60_000_000_000,
+        "h" | "hr" | "hour" | "hours" => 3_600_000_000_000,
+        unit => {
+            let (text, unit) = (text.to_owned(), unit.to_owned());
+            return Err(ParseError::UnknownUnit { text, unit, known: KNOWN });
+        }
+    };
+    Ok((number, factor, behind))
 }
 
 /// Prints three significant digits in the unit that reads best: `417 ns`, `2.27 ms`, `4.00 s`, `2 min 5 s`.
@@ -171,6 +187,11 @@ mod tests {
             ("0s", 0),
             ("17ns", 17),
             (" 2 s ", 2_000_000_000),
+            ("1m30s", 90_000_000_000),
+            ("1h 15m", 4_500_000_000_000),
+            ("1.5s500us", 1_500_500_000),
+            ("1sec", 1_000_000_000),
+            ("10 minutes", 600_000_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Nanos(ns)), "{text}");
         }
@@ -180,6 +201,15 @@ mod tests {
     fn a_bare_number_asks_for_its_unit() {
         let error = "30".parse::<Nanos>().unwrap_err().to_string();
         assert_eq!(error, "`30` has no unit; write for example 2s, 500us or 1.5ms");
+    }
+
+    #[test]
+    fn several_units_go_from_the_largest_to_the_smallest() {
+        for text in
+            ["30s1m", "1m1m", "1m30", "1mm30s", "1m-30s", "s", "", "1s,", "1..5s", "9e3s", "580h999999999h"]
+        {
+            assert!(text.parse::<Nanos>().is_err(), "{text}");
+        }
     }
 
     #[test]

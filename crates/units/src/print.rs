@@ -1,20 +1,8 @@
 //! Counts, shares and rates as people read them: for reports, progress lines and messages.
 
-/// `30 000`: groups of three, apart from numbers of four digits.
+/// A count in plain digits, without spaces: a reader may paste it, and a program may split the line.
 pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let head = digits.len() % 3;
-    let mut text = digits[..head].to_owned();
-    for group in digits.as_bytes()[head..].chunks(3) {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.extend(group.iter().map(|&digit| char::from(digit)));
-    }
-    text
+    value.to_string()
 }
 
 /// A count with its noun, `1 request` or `2 requests`: the plural is the noun with an `s`.
@@ -33,13 +21,31 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A rate per second with at least three digits: `0.50/s`, `12.3/s`, `998/s`, `12 345/s`.
+/// A rate per second with three significant digits or more: `0.50/s`, `12.3/s`, `998/s`, `9876/s`, `61.2k/s`, `1M/s`.
 pub fn rate(per_s: f64) -> String {
     match per_s {
-        r if r >= 99.95 || r == r.trunc() => format!("{}/s", count(r.round() as u64)),
+        r if r >= 9_999.5 => format!("{}/s", scaled(r)),
+        r if r >= 99.95 || r == r.trunc() => format!("{}/s", r.round() as u64),
         r if r >= 9.995 => format!("{r:.1}/s"),
         r => format!("{r:.2}/s"),
     }
+}
+
+/// From ten thousand on: three digits and `k`, `M` or `G`, without zeros at the end.
+fn scaled(value: f64) -> String {
+    let (by, unit) = match value {
+        v if v >= 999.5e6 => (1e9, 'G'),
+        v if v >= 999.5e3 => (1e6, 'M'),
+        _ => (1e3, 'k'),
+    };
+    let number = match value / by {
+        n if n >= 99.95 => format!("{n:.0}"),
+        n if n >= 9.995 => format!("{n:.1}"),
+        n => format!("{n:.2}"),
+    };
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+    format!("{number}{unit}")
 }
 
 #[cfg(test)]
@@ -47,9 +53,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_from_five_digits() {
-        for (value, text) in [(0, "0"), (9_999, "9999"), (10_000, "10 000"), (1_234_567, "1 234 567")] {
+    fn no_number_has_a_space_in_it() {
+        for (value, text) in [(0, "0"), (10_000, "10000"), (1_234_567, "1234567")] {
             assert_eq!(count(value), text);
+        }
+        for (per_s, text) in [
+            (0.5, "0.50/s"),
+            (12.34, "12.3/s"),
+            (998.0, "998/s"),
+            (9_999.0, "9999/s"),
+            (9_999.7, "10k/s"),
+            (61_234.0, "61.2k/s"),
+            (100_000.0, "100k/s"),
+            (999_600.0, "1M/s"),
+            (1_250_000.0, "1.25M/s"),
+            (1e9, "1G/s"),
+        ] {
+            assert_eq!(rate(per_s), text);
         }
     }
 

@@ -91,7 +91,8 @@ fn common_divisor(a: u128, b: u128) -> u128 {
 impl FromStr for Rate {
     type Err = ParseError;
 
-    /// Parses `500`, `500/s`, `10k/s`, `0.5/s`, `30/m`, `7/100ms`. A bare number is per second.
+    /// Parses `500`, `500/s`, `10k/s`, `0.5/s`, `30/m`, `7/100ms`, `500rps`, `6000rpm`, `500 req/s`. A bare number is
+    /// per second.
     fn from_str(text: &str) -> Result<Rate, ParseError> {
         const EXAMPLE: &str = "500/s, 10k/s or 30/m";
         let unknown = |unit: &str| ParseError::UnknownUnit {
@@ -101,15 +102,15 @@ impl FromStr for Rate {
         };
         let (number, unit) = number::split(text)
             .ok_or_else(|| ParseError::NotANumber { text: text.to_owned(), example: EXAMPLE })?;
-        let (prefix, per) = unit.split_once('/').unwrap_or((unit, "s"));
-        let factor = number::decimal_prefix(prefix.trim()).ok_or_else(|| unknown(unit))?;
+        let (prefix, per) = prefix_and_time(unit);
+        let factor = number::decimal_prefix(prefix).ok_or_else(|| unknown(unit))?;
         let per = if per.starts_with(|c: char| c.is_ascii_digit()) {
             per.parse::<Nanos>()?
         } else {
-            format!("1{}", per.trim()).parse::<Nanos>().map_err(|_| unknown(unit))?
+            format!("1{per}").parse::<Nanos>().map_err(|_| unknown(unit))?
         };
         let out_of_range =
-            || ParseError::OutOfRange { text: text.to_owned(), range: "more than 0, at most 1G/s" };
+            || ParseError::OutOfRange { text: text.to_owned(), range: "a rate is over 0 and at most 1G/s" };
         // Digits after the point move into `per`, so that 0.5/s is exactly 1 every 2 s.
         let scale = 10u64.checked_pow(number.scale()).ok_or_else(out_of_range)?;
         let events = number.times(scale).and_then(|n| n.checked_mul(factor)).ok_or_else(out_of_range)?;
@@ -120,6 +121,21 @@ impl FromStr for Rate {
         }
         Ok(rate)
     }
+}
+
+/// Splits the unit of a rate into its decimal prefix and its time: `k/s`, `krps` and `k req/s` are all `k` and `s`.
+fn prefix_and_time(unit: &str) -> (&str, &str) {
+    const WORDS: [(&str, &str); 5] = [("rps", "s"), ("qps", "s"), ("tps", "s"), ("rpm", "m"), ("rph", "h")];
+    if let Some((prefix, time)) =
+        WORDS.iter().find_map(|(word, time)| Some((unit.strip_suffix(word)?, *time)))
+    {
+        return (prefix.trim(), time);
+    }
+    let (counted, time) = unit.split_once('/').unwrap_or((unit, "s"));
+    let counted = counted.trim();
+    let things = ["requests", "request", "reqs", "req"];
+    let prefix = things.iter().find_map(|thing| counted.strip_suffix(thing)).unwrap_or(counted);
+    (prefix.trim(), time.trim())
 }
 
 impl fmt::Display for Rate {
@@ -149,6 +165,12 @@ mod tests {
             ("0.5/s", 5, Nanos::from_secs(10)),
             ("30/m", 30, Nanos::from_secs(60)),
             ("7/100ms", 7, Nanos::from_millis(100)),
+            ("100rps", 100, Nanos::from_secs(1)),
+            ("2krps", 2_000, Nanos::from_secs(1)),
+            ("6000rpm", 6_000, Nanos::from_secs(60)),
+            ("500 req/s", 500, Nanos::from_secs(1)),
+            ("1k reqs/min", 1_000, Nanos::from_secs(60)),
+            ("50/sec", 50, Nanos::from_secs(1)),
         ] {
             assert_eq!(text.parse(), Ok(Rate { events, per }), "{text}");
         }

@@ -40,6 +40,11 @@ pub enum FindError {
     NoListener(u16),
     #[error("a process listens on port {0}, but it is not visible to this user; run this as root")]
     Hidden(u16),
+    #[error(
+        "not allowed to look at process {0} (/proc/{0}/fd): its ports and connections cannot be found; run this as \
+         root, or give it CAP_SYS_PTRACE"
+    )]
+    NotAllowed(u32),
     #[error("there is no process named `{0}`; names are those of `ps -o comm`, 15 bytes")]
     NoName(String),
     #[error("cannot read {what}: {source}")]
@@ -68,6 +73,9 @@ pub fn find(named: &Named) -> Result<Found, FindError> {
             pids
         }
     };
+    if let Some(&root) = roots.iter().find(|&&root| is_denied(root)) {
+        return Err(FindError::NotAllowed(root));
+    }
     let processes = with_children(&roots)?;
     let ports = match named {
         Named::Port(port) => vec![*port],
@@ -173,6 +181,12 @@ fn sockets_of(process: u32) -> Vec<u64> {
     entries.flatten().filter_map(inode).collect()
 }
 
+/// Whether this process may not see which files, and so which sockets, the process `pid` has open.
+fn is_denied(pid: u32) -> bool {
+    let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    fs::read_dir(format!("/proc/{pid}/fd")).is_err_and(denied)
+}
+
 fn pids() -> Result<Vec<u32>, FindError> {
     let read = |source| FindError::Read { what: "/proc".to_owned(), source };
     let names = fs::read_dir("/proc").map_err(read)?.flatten();
@@ -226,6 +240,22 @@ mod tests {
         assert!(found.processes.contains(&std::process::id()));
         let found = find(&Named::Pids(vec![std::process::id()])).unwrap();
         assert!(found.ports.contains(&port));
+    }
+
+    /// If this fails, a server that this user may not look at is said to listen on no port.
+    #[test]
+    fn a_process_that_may_not_be_looked_at_is_named() {
+        let look = || find(&Named::Pids(vec![1])).map_err(|error| error.to_string());
+        let looked = std::thread::spawn(move || {
+            if rustix::process::geteuid().is_root() {
+                // Of this thread alone; it gives up root's rights.
+                let nobody = rustix::process::Uid::from_raw(65_534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            }
+            look()
+        });
+        let error = looked.join().unwrap().unwrap_err();
+        assert!(error.starts_with("not allowed to look at process 1 "), "{error}");
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+use units::Nanos;
 
 use crate::drive::drive;
 use crate::expect::End;
 use crate::quiet;
+use crate::serve::Serve;
 
 const REFUSED: End = ("connect_refused", "connect", "server");
 const NO_ANSWER: End = ("connect_timeout", "connect", "undecided");
@@ -38,6 +40,37 @@ fn a_port_without_a_listener() {
         run.expect_exit(4);
         assert_eq!(run.recording.total.counts.sent, 0, "{}", run.line);
     }
+}
+
+/// If this fails, a typing error in a port costs the whole length of a run; or a slow server ends one.
+#[test]
+fn a_run_that_can_reach_nothing_ends_after_a_second() {
+    let _together = quiet::together();
+    let (_holder, port) = closed_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    for load in
+        [&["-c", "4", "-d", "30s"][..], &["-r", "20/s", "-d", "30s"], &["-c", "4", "-w", "2", "-d", "30s"]]
+    {
+        let run = drive(load, &url);
+        run.expect_exit(4);
+        let elapsed = Nanos(run.recording.document.time.elapsed_ns.unwrap());
+        assert!(elapsed < Nanos::from_secs(10), "{}: {elapsed}", run.line);
+        assert_eq!(run.stdout, "", "{}: one line on standard error is all", run.line);
+        let event = run.recording.events.iter().find(|event| event.kind == "unreachable").unwrap();
+        assert!(event.text.contains(&format!("connection refused by 127.0.0.1:{port}")), "{}", event.text);
+    }
+    let kept = drive(&["-c", "1", "-d", "2500ms", "--keep-trying"], &url);
+    kept.expect_exit(4);
+    assert_eq!(kept.recording.document.time.window_ns, Some(2_500_000_000));
+}
+
+/// A server that is slower than a second is not one that cannot be reached.
+#[test]
+fn a_connection_that_waits_for_its_response_does_not_end_a_run() {
+    let _together = quiet::together();
+    let serve = Serve::start(&[]);
+    let run = drive(&["-c", "2", "-n", "2"], &serve.url("/delay/2"));
+    assert_eq!(run.recording.total.counts.ok, 2, "{}", run.line);
 }
 
 /// A backlog of 1 holds two connections that are never accepted (Linux takes one more than asked). Requests on those

@@ -26,7 +26,8 @@ fn check_interrupted(signal: Signal, load: &[&str]) {
     wait::pause(Nanos::from_secs(1));
     running.signal(signal);
     let run = running.finish();
-    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    // As shells have it.
+    assert_eq!(run.code, Some(128 + signal.as_raw()), "{}", run.stderr);
     assert_eq!(run.json["state"], "interrupted");
     let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
     assert!(events.contains(r#""kind":"interrupted""#), "{events}");

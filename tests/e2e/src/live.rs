@@ -35,7 +35,7 @@ fn keys_steer_a_run_and_are_on_record() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = drive(folder.path(), &format!("-r 200/s -d 60s {}", nginx.url("/")));
-    for key in ["+", "p", "p", "?", "q"] {
+    for key in ["+", "p", "p", "p", "?", "q", "q"] {
         terminal.press(key);
         wait::pause(Nanos::from_millis(700));
     }
@@ -69,7 +69,7 @@ fn a_signal_gives_the_terminal_back() {
     let terminal = drive(folder.path(), &format!("-c 2 -d 60s {}", nginx.url("/")));
     terminal.signal(Signal::TERM);
     let (ended, document, _) = finish(terminal, folder.path());
-    assert_eq!(ended.code, 130, "{ended:?}");
+    assert_eq!(ended.code, 143, "{ended:?}");
     assert_eq!(document["state"], "interrupted");
 }
 

@@ -80,7 +80,7 @@ fn credentials_are_sent_and_not_kept() {
         &["--header=Authorization: Bearer hunter2"],
         &["-H", "Authorization: Bearer hunter2", "-H", "Cookie: hunter2", "-H", "X-My-Token: hunter2"],
     ] {
-        for form in [&["--json"][..], &[]] {
+        for form in [&["--json"], &["-v"]] {
             let arguments = [&["-n", "20", "-c", "2", url.as_str()][..], spelling, form].concat();
             let run = start(&arguments).finish();
             assert_eq!(run.reported(), ["ok - 20"], "{spelling:?}");

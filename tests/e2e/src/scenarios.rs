@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -176,4 +177,35 @@ fn the_mix_is_driven_by_weight_with_its_checks() {
     assert_eq!([of("0"), of("1"), of("2")], [600, 300, 100]);
     assert_eq!(run.json["subject"]["targets"], serde_json::json!(["plaintext", "json", "slow"]));
     assert_eq!(run.json["options"]["users"]["source"], "file");
+}
+
+/// If this fails, a search over a scenario drives at the rate of its file, or takes requests for journeys.
+#[test]
+fn a_search_over_a_scenario_counts_its_journeys() {
+    let _turn = turn::together();
+    let shop = Shop::start();
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(binary::parallax())
+        .args(["drive", &argument(&shipped("shop.toml")), "--set", &format!("shop={}", shop.url())])
+        .args(["--search", "p50 < 5s and error_share < 50%", "--search-from", "5/s", "--search-to", "40/s"])
+        .args(["--probes", "3", "--probe-duration", "2s", "--json", "--quiet", "-o"])
+        .arg(folder.path().join("search"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let probes = document["probes"].as_array().unwrap();
+    let at_a_rate: Vec<_> =
+        probes.iter().filter_map(|probe| Some((probe, probe["rate_per_s"].as_f64()?))).collect();
+    assert!(!at_a_rate.is_empty(), "{document}");
+    for (probe, rate) in at_a_rate {
+        let done = probe["ok_per_s"].as_f64().unwrap();
+        // A journey has three requests.
+        assert!((5.0..=40.0).contains(&rate) && done < 2.0 * rate, "{probe}");
+        let record = folder.path().join("search").join(probe["folder"].as_str().unwrap());
+        let run: Value = serde_json::from_slice(&fs::read(record.join("run.json")).unwrap()).unwrap();
+        assert_eq!(run["load"]["rate_per_s"].as_f64(), Some(rate), "{probe}");
+        assert_eq!(run["results"]["journeys"].as_array().unwrap().len(), 2, "{probe}");
+    }
 }

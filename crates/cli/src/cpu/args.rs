@@ -54,9 +54,13 @@ pub struct Args {
     #[arg(short, long)]
     pub threads: bool,
 
-    /// Unit of the figures.
-    #[arg(short = 'u', long = "in", value_name = "UNIT", default_value = "machine")]
+    /// Unit of the figures; core as in top: 200 is two busy CPUs.
+    #[arg(short = 'u', long = "in", value_name = "UNIT", default_value = "core")]
     pub figures: Unit,
+
+    /// Figures in percent of all CPUs of this host.
+    #[arg(long, conflicts_with = "figures")]
+    pub of_machine: bool,
 
     /// How to divide CPU time into user and system time.
     #[arg(long, value_name = "HOW", default_value = "auto")]

@@ -218,7 +218,7 @@ impl<'a> Watch<'a> {
             idle: line.idle,
             cpus: self.meter.cpus(),
             tick: self.meter.tick(),
-            unit: self.args.figures.into(),
+            unit: if self.args.of_machine { CpuUnit::Machine } else { self.args.figures.into() },
             commands: &self.commands,
         };
         let mut out = io::stdout().lock();

@@ -33,7 +33,7 @@ use crate::cpu_list::{CpuList, cpu_list};
       print the schedule, and do nothing
 
 Exit codes: 0 done, or stopped with Ctrl-C if no end was set; 1 wrong usage or a problem of this host; 130 stopped with
-Ctrl-C before the end that was set."
+Ctrl-C before the end that was set, 143 by SIGTERM."
 )]
 pub struct Args {
     #[command(subcommand)]

@@ -3,7 +3,7 @@
 use clap::ValueHint;
 use clap::builder::PossibleValue;
 use run::options::default;
-use run::values::{Count, Length};
+use run::values::{Count, Length, OnInvalid};
 use units::Rate;
 
 use super::connect_args::{ConnectArgs, text};
@@ -16,7 +16,8 @@ use super::connect_args::{ConnectArgs, text};
 ///
 /// Exit codes: 0 done and valid (or degraded, with the reasons printed); 1 usage or environment; 2 a condition of
 /// --fail-if is true or cannot be decided, or a search found no rate that meets its objective; 3 the measurement is
-/// invalid; 4 nothing could be reached; 130 interrupted, with the partial record kept.
+/// invalid (see --on-invalid); 4 no server could be reached; 130 interrupted by Ctrl-C, 143 by SIGTERM, with the partial
+/// record kept.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
   parallax drive http://127.0.0.1:8080/
@@ -49,12 +50,13 @@ pub struct Args {
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     url: Vec<String>,
 
-    /// Connections to each server.
-    #[arg(short = 'c', long, value_name = "N", default_value = default("connections"), value_parser = text("connections"), help_heading = "Load")]
+    /// Connections to each server; with --users, the pool that virtual users share [default: one per user with
+    /// --users, otherwise 10].
+    #[arg(short = 'c', long, value_name = "N", value_parser = text("connections"), help_heading = "Load")]
     connections: Option<String>,
 
     /// Closed loop: number of virtual users, each with one request at a time [default: one per connection or stream].
-    #[arg(long, value_name = "N", value_parser = text("users"), help_heading = "Load")]
+    #[arg(short = 'u', long, visible_alias = "vus", value_name = "N", value_parser = text("users"), help_heading = "Load")]
     users: Option<String>,
 
     /// Open loop: maximum requests in flight or queued; beyond it they fail as queue_full [default: 100k].
@@ -65,7 +67,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = text("users"), hide = true)]
     callers: Option<String>,
 
-    /// Open loop at this steady rate: 500/s, 10k/s, 30/m.
+    /// Open loop at this steady rate: 500/s, 10k/s, 30/m, 100rps, 6000rpm.
     #[arg(short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = text("rate"), help_heading = "Load")]
     rate: Option<String>,
 
@@ -87,8 +89,9 @@ pub struct Args {
     #[arg(long = "stage", value_name = "STAGE", value_parser = text("stage"), help_heading = "Load")]
     stages: Vec<String>,
 
-    /// Open loop at the times of a recording: one time per line (seconds, epoch of any unit, RFC 3339), JSON lines,
-    /// CSV, or a web server's common log.
+    /// Open loop: send the requests of a recording to the URL's server at their times: a web server's common or
+    /// combined log, JSON lines (path, method, headers, body), HAR, or vegeta's JSON results. A recording without
+    /// requests (one time per line, CSV) gives the times.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Load")]
     replay: Option<String>,
 
@@ -100,6 +103,22 @@ pub struct Args {
     /// [default: timestamp, time, ts or similar].
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     replay_column: Option<String>,
+
+    /// Use the times of the recording and send the requests of the URL.
+    #[arg(long, help_heading = "Load")]
+    replay_times_only: bool,
+
+    /// Methods of the requests to replay [default: GET,HEAD].
+    #[arg(long, value_name = "LIST", value_parser = text("replay-methods"), help_heading = "Load")]
+    replay_methods: Option<String>,
+
+    /// Replay only requests whose path matches this regular expression.
+    #[arg(long, value_name = "REGEX", value_parser = text("replay-filter"), help_heading = "Load")]
+    replay_filter: Option<String>,
+
+    /// Replay Cookie and Authorization headers too.
+    #[arg(long, help_heading = "Load")]
+    replay_credentials: bool,
 
     /// Closed loop: think time between a response and the user's next request: 100ms, 50ms..150ms (uniform),
     /// exp:100ms (exponential with this mean).
@@ -215,6 +234,11 @@ pub struct Args {
     #[arg(long, value_name = "CONDITION", value_parser = text("fail-if"), help_heading = "Checks")]
     fail_if: Vec<String>,
 
+    /// Exit code of an invalid measurement: warn uses that of the conditions, fail is 3, retry:N repeats the run up to N
+    /// times before it fails. With -o DIR the repeated runs are in DIR-2, DIR-3 and so on.
+    #[arg(long, value_name = "WHAT", default_value = "fail", help_heading = "Checks")]
+    pub on_invalid: OnInvalid,
+
     /// Measure CPU time, memory, page faults and storage of these server processes on this host, with their
     /// descendants, during the run: PID, only:PID without descendants, cgroup:PATH, or unit:NAME for a systemd unit.
     /// The report divides CPU time by the requests.
@@ -246,6 +270,11 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = text("drain"), help_heading = "Limits")]
     drain: Option<String>,
 
+    /// Continue although every attempt to connect fails. Without it, a run that has never had a response ends with exit
+    /// code 4 when all attempts (name lookup, connect, TLS handshake) have failed for 1 s.
+    #[arg(long, help_heading = "Limits")]
+    keep_trying: bool,
+
     /// Measure the maximum of this load generator against the built-in target, with the connections, workers, pace and
     /// stamps given. The result is kept; later runs of the same shape report how close they came.
     #[arg(long, help_heading = "Limits")]
@@ -261,6 +290,9 @@ pub struct Args {
 
     #[command(flatten)]
     pub record_mode: crate::record_mode::RecordModeArg,
+    /// Keep no record: print the report only.
+    #[arg(long, help_heading = "Output")]
+    no_record: bool,
 
     /// Keep individual requests, each with its timeline, in requests.parquet: all, slowest=100, or sample=1%.
     #[arg(long = "requests", value_name = "WHICH", value_parser = text("requests"), help_heading = "Output")]
@@ -284,6 +316,10 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     quiet: bool,
 
+    /// Details: limits and advice of the checks, percentile intervals, options, host.
+    #[arg(short, long, help_heading = "Output")]
+    verbose: bool,
+
     /// On a terminal, print one plain line per second instead of the live view.
     #[arg(long, help_heading = "Output")]
     no_tui: bool,
@@ -299,7 +335,8 @@ pub struct Args {
 /// Who gets the figures while the run goes on.
 #[derive(Debug, Clone, clap::Args)]
 struct SinkArgs {
-    /// Serve metrics at http://ADDR/metrics during the run (Prometheus and OpenMetrics): 127.0.0.1:9464.
+    /// Serve metrics at http://ADDR/metrics during the run (Prometheus and OpenMetrics): 127.0.0.1:9464, or 9464 for
+    /// that port on loopback.
     #[arg(long, value_name = "ADDR", value_parser = text("prometheus"), help_heading = "While running")]
     prometheus: Option<String>,
 

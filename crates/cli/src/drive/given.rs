@@ -1,71 +1,11 @@
-//! From what clap found to the options of a run, and which of them each mode uses.
+//! From what clap found to the options of a run, as typed and as the record shows them.
 
-use anyhow::bail;
 use clap::ArgAction;
 use record::document::{EffectiveOption, OptionSource};
 use run::effective::EffectiveOptions;
-use run::options::{GivenOptions, Group, named};
+use run::options::{GivenOptions, named};
 
 use crate::command_line::{CommandLine, long_name};
-
-/// What `drive` is asked to do with its options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// One run of URLs or targets.
-    Run,
-    /// One run of a scenario file.
-    Scenario,
-    Search,
-    Calibrate,
-}
-
-impl Mode {
-    /// Why this mode does not use the options of `group`; `None` if it uses them.
-    pub fn refuses(self, group: Group) -> Option<&'static str> {
-        use Group as G;
-        match (self, group) {
-            (Mode::Run, G::Scenario) => Some("is for a scenario; name a file that ends in .toml"),
-            (Mode::Scenario, G::Request) => {
-                Some("is for a URL; a scenario has method, headers and body under its [[request]]")
-            }
-            (Mode::Scenario, G::Expectation) => Some("is for a URL; a scenario has expect under [defaults]"),
-            (Mode::Search, G::Scenario) => Some("is for a scenario, and --search drives a URL or --targets"),
-            (Mode::Search, G::Schedule) => {
-                Some("cannot be used with --search, which sets the rate and length of each probe")
-            }
-            (Mode::Search, G::Thresholds) => {
-                Some("cannot be used with --search, which judges by its objective")
-            }
-            (Mode::Search, G::Requests | G::Sinks | G::Observers) => {
-                Some("cannot be used with --search, which makes several runs")
-            }
-            (Mode::Search, G::Tui) => {
-                Some("cannot be used with --search, which has no live view; --quiet suppresses its progress")
-            }
-            (Mode::Calibrate, G::Client | G::Json) => None,
-            (Mode::Calibrate, _) => Some(
-                "cannot be used with --calibrate, which uses only -c, --pipeline, --workers, --pace, --stamps and --json",
-            ),
-            _ => None,
-        }
-    }
-
-    /// Refuses the first option that this mode does not use.
-    ///
-    /// # Errors
-    ///
-    /// One line that names the option and the mode.
-    pub fn check(self, given: &GivenOptions) -> anyhow::Result<()> {
-        for name in given.0.keys() {
-            let group = named(name).map_or(Group::Users, |option| option.group);
-            if let Some(why) = self.refuses(group) {
-                let shown = if name == "url" { "a URL".to_owned() } else { format!("--{name}") };
-                bail!("{shown} {why}");
-            }
-        }
-        Ok(())
-    }
-}
 
 /// The options of a run that were typed.
 pub fn given(line: &CommandLine<'_>) -> GivenOptions {

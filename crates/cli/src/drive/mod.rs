@@ -16,14 +16,16 @@ use engine::Controls;
 use findings::RunRecord;
 use report::Style;
 use run::conduct::{CompletedRun, Conduct, conduct};
+use run::effective::EffectiveOptions;
 use run::folder::new_folder;
+use run::mode::Mode;
 use run::options::GivenOptions;
 use run::prepare::{PreparedRun, prepare};
 use run::scenario_file::names_scenario;
 use run::spec::RunSpec;
+use run::values::OnInvalid;
 
 pub use self::args::Args;
-use self::given::Mode;
 use crate::command_line::CommandLine;
 use crate::environment::Process;
 use crate::exit::Exit;
@@ -39,14 +41,24 @@ use crate::{signals, terminal};
 /// Wrong usage or a problem of this host, in one line; nothing has been sent then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     args.record_mode.apply();
-    let given = merged(args, line)?;
-    let mode = mode(args, &given)?;
-    mode.check(&given)?;
+    let (given, mode) = plan(args, line)?;
     match mode {
         Mode::Calibrate => calibrate::run(&given),
         Mode::Search => search::run(args, given, given::other_options(line)),
         Mode::Run | Mode::Scenario => one_run(args, &given, line),
     }
+}
+
+/// The options, and what is to be done with them.
+///
+/// # Errors
+///
+/// One line for options that the mode does not use, and for a spec that cannot be read.
+pub fn plan(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<(GivenOptions, Mode)> {
+    let given = merged(args, line)?;
+    let mode = mode(args, &given)?;
+    mode.check(&given)?;
+    Ok((given, mode))
 }
 
 /// The options given on the command line, which override those of a spec.
@@ -88,10 +100,6 @@ fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
         "nothing to request; give a URL, a scenario file that ends in .toml, --targets FILE or --spec FILE; see --help"
     );
     if args.search.is_some() {
-        ensure!(
-            !is_scenario,
-            "--search needs a URL or --targets, not a scenario; run the scenario at several --rate instead"
-        );
         return Ok(Mode::Search);
     }
     ensure!(is_scenario || !args.dry_run, "--dry-run needs a scenario; give a file that ends in .toml");
@@ -114,19 +122,51 @@ fn one_run(args: &Args, given: &GivenOptions, line: &CommandLine<'_>) -> anyhow:
     if args.dry_run {
         return show(&prepared, JOURNEYS_SHOWN);
     }
+    let stop = signals::stop_flag()?;
+    let mut attempt = 1;
+    loop {
+        let controls = Arc::new(Controls::new(Arc::clone(&stop)));
+        let options = given::other_options(line);
+        let exit = attempted(&prepared, attempt, (&controls, options), args.on_invalid)?;
+        match args.on_invalid {
+            OnInvalid::Retry(times) if exit == Exit::Invalid && attempt <= times => {
+                report_line(format_args!(
+                    "the measurement is invalid: repeating the run ({attempt} of {times})"
+                ));
+                attempt += 1;
+            }
+            _ => return Ok(exit),
+        }
+    }
+}
+
+/// One attempt at the run, the first is number 1.
+fn attempted(
+    prepared: &PreparedRun,
+    attempt: u64,
+    (controls, options): (&Arc<Controls>, EffectiveOptions),
+    on_invalid: OnInvalid,
+) -> anyhow::Result<Exit> {
+    let process = Process::new();
     let output = &prepared.spec.output;
-    let folder = output.folder.as_ref().map_or_else(new_folder, PathBuf::from);
-    let controls = Arc::new(Controls::new(signals::stop_flag()?));
-    let mut progress = Shown::of(&prepared.spec, &controls);
+    // Without a record its files are kept for as long as the run takes.
+    let temporary = output.no_record.then(tempfile::tempdir).transpose().context("--no-record")?;
+    let folder = match (&temporary, &output.folder) {
+        (Some(temporary), _) => temporary.path().to_owned(),
+        (None, Some(folder)) if attempt > 1 => PathBuf::from(format!("{folder}-{attempt}")),
+        (None, Some(folder)) => PathBuf::from(folder),
+        (None, None) => new_folder(),
+    };
+    let mut progress = Shown::of(&prepared.spec, controls);
     let is_plain = matches!(progress, Shown::Lines);
     let with = Conduct {
         folder: &folder,
-        options: given::other_options(line),
-        environment: &environment,
+        options,
+        environment: &process.environment(),
         progress: &mut progress,
-        controls: &controls,
+        controls,
     };
-    let completed = conduct(&prepared, with)?;
+    let completed = conduct(prepared, with)?;
     if let Some(profile) = &completed.profile {
         match profile {
             Ok(folder) => report_line(format_args!("profile: {}", folder.display())),
@@ -136,8 +176,12 @@ fn one_run(args: &Args, given: &GivenOptions, line: &CommandLine<'_>) -> anyhow:
     if !output.json && is_plain {
         let _ = writeln!(io::stderr());
     }
-    printed(print(&prepared.spec, &completed))?;
-    conclude(&prepared.spec, completed)
+    match &completed.unreachable {
+        // One line: there is nothing to report.
+        Some(why) if !output.json => report_line(why),
+        _ => printed(print(&prepared.spec, &completed))?,
+    }
+    conclude(&prepared.spec, completed, on_invalid)
 }
 
 /// Prints what a scenario would send.
@@ -162,16 +206,19 @@ fn explain(spec: &RunSpec, client: &Path, server: PathBuf) -> anyhow::Result<()>
 }
 
 fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
-    let view = findings::run_view(&record_of(completed));
+    let mut record = record_of(completed);
+    record.folder = record.folder.filter(|_| !spec.output.no_record);
+    let view = findings::run_view(&record);
     if spec.sinks.to_stdout() {
-        // Standard output has the per-second rows, so the report is not printed there.
-        return report::text(&view, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
+        // Standard output has the rows of the seconds: the report makes way.
+        let style = Style { details: spec.output.verbose, ..Style::PLAIN };
+        return report::text(&view, &mut io::stderr(), style);
     }
     let mut out = io::stdout();
     if spec.output.json {
         return report::json(&completed.document, &mut out);
     }
-    let style = terminal::style(&out, spec.output.no_color);
+    let style = Style { details: spec.output.verbose, ..terminal::style(&out, spec.output.no_color) };
     report::text(&view, &mut out, style)
 }
 
@@ -186,7 +233,7 @@ pub fn record_of(completed: &CompletedRun) -> RunRecord<'_> {
 /// # Errors
 ///
 /// When the record is incomplete.
-pub fn conclude(spec: &RunSpec, completed: CompletedRun) -> anyhow::Result<Exit> {
+pub fn conclude(spec: &RunSpec, completed: CompletedRun, on_invalid: OnInvalid) -> anyhow::Result<Exit> {
     if let Some(Err(error)) = completed.server.map(|server| explain(spec, &completed.folder, server?)) {
         report_line(format_args!("--watch: {error:#}"));
     }
@@ -198,6 +245,7 @@ pub fn conclude(spec: &RunSpec, completed: CompletedRun) -> anyhow::Result<Exit>
     }
     match completed.write_error {
         Some(error) => Err(error).context("the record is incomplete"),
+        None if on_invalid == OnInvalid::Warn => Ok(Exit::of_believed(&completed.document)),
         None => Ok(Exit::of(&completed.document)),
     }
 }

@@ -30,7 +30,7 @@ use crate::cpu_list::{CpuList, cpu_list};
       how much a build disturbs other processes on this host
 
 Exit codes: 0 done, or stopped with Ctrl-C if no end was set; 1 wrong usage or a problem of this host; 130 stopped with
-Ctrl-C before the end that was set. With a command, the exit code is the command's.")]
+Ctrl-C before the end that was set, 143 by SIGTERM. With a command, the exit code is the command's.")]
 pub struct Args {
     /// CPUs to measure, such as 0,2-3 [default: all that this process can run on].
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]

@@ -2,7 +2,6 @@
 
 mod args;
 mod command;
-mod meters;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,11 +19,11 @@ use units::Nanos;
 pub use self::args::Args;
 use self::args::written;
 use self::command::Running;
-use self::meters::{Continued, Meters, Tally};
 use crate::command_line::CommandLine;
 use crate::exit::Exit;
 use crate::output::printed;
 use crate::{observing, signals, terminal};
+use run::meters::{Continued, MeterPlan, Meters, Tally};
 use run::record_lock::RecordLock;
 
 /// Runs the verb.
@@ -100,7 +99,13 @@ impl<'a> Session<'a> {
         stop: Arc<AtomicBool>,
     ) -> anyhow::Result<Session<'a>> {
         let continued: Continued = signals::continuations()?;
-        let meters = Meters::start(args, cpus, continued)?;
+        let plan = MeterPlan {
+            resolution: args.resolution,
+            priority: args.priority,
+            urgency: written(args.priority),
+            threshold: args.threshold,
+        };
+        let meters = Meters::start(&plan, cpus, continued)?;
         let results = HiccupResults {
             resolution_ns: args.resolution.0,
             priority: written(args.priority),

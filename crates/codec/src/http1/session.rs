@@ -131,7 +131,8 @@ impl Http1Session {
             consumed += taken;
             if end {
                 let (key, reply) = self.finish();
-                return Ok(Step::new(consumed, Some(Event::Finished(key, reply))));
+                let trailing = consumed < input.len() && self.outstanding.is_empty();
+                return Ok(Step { trailing, ..Step::new(consumed, Some(Event::Finished(key, reply))) });
             }
         }
         let event = if self.response.began_reported { None } else { Some(Event::Began(self.oldest().0)) };

@@ -153,7 +153,7 @@ impl Http2Session {
             (Some((event, kept)), _) => {
                 self.kept = kept;
                 let more = !self.events.is_empty() || self.failed.is_some();
-                Ok(Step { consumed: input.len(), event: Some(event), more })
+                Ok(Step { more, ..Step::new(input.len(), Some(event)) })
             }
             (None, Some(error)) => {
                 self.ended = true;

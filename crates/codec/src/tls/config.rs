@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion, version,
-};
+use rustls::{ClientConfig, SupportedProtocolVersion, version};
 use thiserror::Error;
 use units::Nanos;
+
+use super::verify::{BelieveAnyone, TrustedRoots};
 
 /// How a run speaks TLS. Cheap to clone; connections that share it resume each other's sessions.
 #[derive(Debug, Clone)]
@@ -97,17 +97,15 @@ impl TlsOptions {
     /// [`TlsError`] for whatever cannot be done as asked.
     pub fn config(&self) -> Result<TlsConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let algorithms = provider.signature_verification_algorithms;
+        let verifier: Arc<dyn ServerCertVerifier> = match &self.trust {
+            Trust::Roots(roots) => Arc::new(TrustedRoots::new(roots, &provider)?),
+            Trust::Anyone => Arc::new(BelieveAnyone(provider.signature_verification_algorithms)),
+        };
         let time = Arc::new(WallClock(self.now));
         let builder = ClientConfig::builder_with_details(provider, time)
             .with_protocol_versions(self.versions.offered())
             .map_err(|error| TlsError::Versions { reason: error.to_string() })?;
-        let builder = match &self.trust {
-            Trust::Roots(roots) => builder.with_root_certificates(root_store(roots)?),
-            Trust::Anyone => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(BelieveAnyone(algorithms)))
-            }
-        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
@@ -168,13 +166,6 @@ fn read_chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     chain.ok().filter(|chain| !chain.is_empty()).ok_or(TlsError::NoCertificate)
 }
 
-fn root_store(roots: &[Vec<u8>]) -> Result<RootCertStore, TlsError> {
-    let mut store = RootCertStore::empty();
-    // A host's own store may hold certificates that cannot be read; the others serve.
-    store.add_parsable_certificates(roots.iter().map(|root| CertificateDer::from(root.as_slice())));
-    if store.is_empty() { Err(TlsError::NoRoots) } else { Ok(store) }
-}
-
 fn alpn(name: &str) -> Result<Vec<u8>, TlsError> {
     let fits = !name.is_empty() && name.len() <= 255 && name.bytes().all(|byte| byte.is_ascii_graphic());
     if fits { Ok(name.as_bytes().to_vec()) } else { Err(TlsError::BadAlpn { name: name.to_owned() }) }
@@ -195,44 +186,5 @@ impl fmt::Debug for WallClock {
 impl TimeProvider for WallClock {
     fn current_time(&self) -> Option<UnixTime> {
         Some(UnixTime::since_unix_epoch(Duration::from_nanos((self.0)().0)))
-    }
-}
-
-/// Believes every certificate, but still holds the server to its own signature.
-#[derive(Debug)]
-struct BelieveAnyone(WebPkiSupportedAlgorithms);
-
-impl ServerCertVerifier for BelieveAnyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
     }
 }

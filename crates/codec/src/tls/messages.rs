@@ -1,6 +1,8 @@
 //! Why TLS failed, as the text that reports print.
 
-use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, OtherError, PeerIncompatible};
+
+use super::verify::SelfSigned;
 
 /// Why a handshake, or what follows it, failed.
 pub(super) fn of(error: &Error) -> &'static str {
@@ -49,9 +51,11 @@ fn of_certificate(error: &CertificateError) -> &'static str {
             "certificate for another purpose"
         }
         CertificateError::UnhandledCriticalExtension => "certificate with an unknown critical extension",
+        CertificateError::Other(OtherError(other)) if other.is::<SelfSigned>() => {
+            "self-signed certificate; give it with --cacert, or use -k"
+        }
         CertificateError::Other(_) => {
-            "self-signed certificate (or a CA certificate used as the server certificate); use --insecure (-k) to skip \
-             verification"
+            "an authority's certificate, or one that is malformed, used as the server's"
         }
         _ => "certificate not acceptable",
     }

@@ -7,6 +7,7 @@
 mod config;
 mod messages;
 mod session;
+mod verify;
 
 #[cfg(test)]
 mod tests;

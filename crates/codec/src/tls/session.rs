@@ -97,12 +97,12 @@ impl TlsSession {
             match self.begin(out) {
                 Ok(()) => {
                     let more = self.taken < self.content.len();
-                    return Ok(Step { consumed: input.len(), event: Some(Event::Opened), more });
+                    return Ok(Step { more, ..Step::new(input.len(), Some(Event::Opened)) });
                 }
                 Err(error) => self.failed = Some(error),
             }
         }
-        let event = self.advance(out)?;
+        let (event, trailing) = self.advance(out)?;
         self.answered |= matches!(event, Some(Event::Finished(..) | Event::Began(_)));
         if let (None, Some(error)) = (event, self.failed) {
             return Err(match error {
@@ -112,7 +112,7 @@ impl TlsSession {
             });
         }
         let more = self.more || self.taken < self.content.len() || self.failed.is_some();
-        Ok(Step { consumed: input.len(), event, more: more && event.is_some() })
+        Ok(Step { consumed: input.len(), event, more: more && event.is_some(), trailing })
     }
 
     pub(crate) fn handle_close(&mut self) -> CloseEvent {
@@ -181,18 +181,18 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Shows what was decrypted to what is spoken within.
-    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Option<Event>, DecodeError> {
-        let Some(inner) = &mut self.inner else { return Ok(None) };
+    /// Shows what was decrypted to what is spoken within. The event, and whether bytes follow that answer nothing.
+    fn advance(&mut self, out: &mut Vec<u8>) -> Result<(Option<Event>, bool), DecodeError> {
+        let Some(inner) = &mut self.inner else { return Ok((None, false)) };
         if !self.more && self.taken == self.content.len() {
-            return Ok(None);
+            return Ok((None, false));
         }
         let step = inner.handle_input(&self.content[self.taken..], &mut self.plaintext);
         self.encrypt(out);
         let step = step?;
         self.taken += step.consumed;
         self.more = step.more;
-        Ok(step.event)
+        Ok((step.event, step.trailing))
     }
 
     fn encrypt(&mut self, out: &mut Vec<u8>) {

@@ -41,8 +41,33 @@ impl Authority {
     }
 }
 
+/// A certificate for `localhost` that is its own issuer, as `openssl req -x509` makes one if it is an authority's.
+fn self_signed(is_ca: bool, years: (i32, i32)) -> (Vec<u8>, KeyPair) {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.not_before = date_time_ymd(years.0, 1, 1);
+    params.not_after = date_time_ymd(years.1, 1, 1);
+    if is_ca {
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    }
+    let key = KeyPair::generate().unwrap();
+    (params.self_signed(&key).unwrap().der().to_vec(), key)
+}
+
+/// Who signed the certificate that the server shows.
+#[derive(Clone, Copy, PartialEq)]
+enum Signed {
+    ByAuthority,
+    /// By itself; and whether it is marked as an authority's.
+    ByItself {
+        is_ca: bool,
+    },
+}
+
 /// What differs between the tests.
 struct Case {
+    signed: Signed,
+    /// The server's own certificate is what the client trusts.
+    pinned: bool,
     years: (i32, i32),
     trust: Option<Trust>,
     name: &'static str,
@@ -57,6 +82,8 @@ struct Case {
 impl Default for Case {
     fn default() -> Case {
         Case {
+            signed: Signed::ByAuthority,
+            pinned: false,
             years: (2020, 2030),
             trust: None,
             name: "localhost",
@@ -74,7 +101,11 @@ impl Case {
     /// A client's connection and the server it meets.
     fn build(&self) -> (WebSession<Turns>, ServerConnection) {
         let authority = Authority::new("ours");
-        let (certificate, key) = authority.certificate(self.years);
+        let (certificate, key) = match self.signed {
+            Signed::ByAuthority => authority.certificate(self.years),
+            Signed::ByItself { is_ca } => self_signed(is_ca, self.years),
+        };
+        let trusted = if self.pinned { certificate.clone() } else { authority.root() };
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -90,7 +121,7 @@ impl Case {
         let mut server = builder.with_single_cert(vec![certificate.into()], key).unwrap();
         server.alpn_protocols = self.server_alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         let options = TlsOptions {
-            trust: self.trust.clone().unwrap_or(Trust::Roots(vec![authority.root()])),
+            trust: self.trust.clone().unwrap_or(Trust::Roots(vec![trusted])),
             identity: None,
             alpn: self.offers.iter().map(|&name| name.to_owned()).collect(),
             versions: self.versions,
@@ -250,6 +281,25 @@ fn every_refusal_says_why() {
     check_refused(&no_h2, "did not choose HTTP/2");
     let no_common = Case { offers: &["x"], ..Case::default() };
     check_refused(&no_common, "alert received: no application protocol");
+}
+
+/// If this fails, a developer cannot test a server with the certificate that curl accepts.
+#[test]
+fn a_certificate_that_is_given_is_accepted_from_its_server() {
+    let signed = [Signed::ByAuthority, Signed::ByItself { is_ca: true }, Signed::ByItself { is_ca: false }];
+    for signed in signed {
+        let pinned = || Case { signed, pinned: true, ..Case::default() };
+        let mut line = Line::new(&pinned(), usize::MAX);
+        line.carry().unwrap();
+        assert_eq!(line.reported(), [Event::Opened]);
+        // It is still held to its name and its time.
+        check_refused(&Case { name: "example.com", ..pinned() }, "another name");
+        check_refused(&Case { years: (2020, 2024), ..pinned() }, "certificate expired");
+        if signed != Signed::ByAuthority {
+            let words = "self-signed certificate; give it with --cacert, or use -k";
+            check_refused(&Case { signed, ..Case::default() }, words);
+        }
+    }
 }
 
 #[test]

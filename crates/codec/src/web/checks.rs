@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::search::Search;
-use crate::Judgement;
+use crate::{FailedCheck, Judgement, SAMPLE_BYTES};
 
 /// What must hold of every answer of a run. The default asks for nothing beyond a status below 400.
 ///
@@ -129,6 +129,13 @@ impl PreparedChecks {
             (None, _) => Judgement::Good,
         }
     }
+
+    /// What the check of the status expects, and what came.
+    #[cold]
+    pub(crate) fn failed_status(&self, status: u16) -> FailedCheck {
+        let expected = self.status.as_ref().map(StatusSet::to_string).unwrap_or_default();
+        FailedCheck::new(format!("status: expected {expected}"), status.to_string().as_bytes())
+    }
 }
 
 /// The checks of one body, used again for each response of a connection.
@@ -136,6 +143,9 @@ impl PreparedChecks {
 pub(crate) struct BodyChecks {
     search: Option<Search>,
     digest: Option<Sha256>,
+    /// The beginning of the body, where it is searched: to be quoted if the search fails. One byte more than a quote
+    /// shows that the body goes on.
+    beginning: Vec<u8>,
     /// Whether the body of this answer is to be checked.
     active: bool,
 }
@@ -145,6 +155,7 @@ impl BodyChecks {
         BodyChecks {
             search: checks.finder.as_ref().map(|finder| Search::new(finder.needle().len())),
             digest: checks.sha256.map(|_| Sha256::new()),
+            beginning: Vec::with_capacity(if checks.finder.is_some() { SAMPLE_BYTES + 1 } else { 0 }),
             active: false,
         }
     }
@@ -157,6 +168,7 @@ impl BodyChecks {
         }
         if let Some(search) = &mut self.search {
             search.restart();
+            self.beginning.clear();
         }
         if let Some(digest) = &mut self.digest {
             digest.reset();
@@ -169,23 +181,36 @@ impl BodyChecks {
         }
         if let (Some(search), Some(finder)) = (&mut self.search, &checks.finder) {
             search.update(finder, data);
+            let room = (SAMPLE_BYTES + 1).saturating_sub(self.beginning.len());
+            self.beginning.extend_from_slice(&data[..data.len().min(room)]);
         }
         if let Some(digest) = &mut self.digest {
             digest.update(data);
         }
     }
 
-    /// Whether the whole body held what was asked of it.
-    pub(crate) fn hold(&mut self, checks: &PreparedChecks) -> bool {
+    /// Ends the body: the first check that it did not pass.
+    pub(crate) fn finish(&mut self, checks: &PreparedChecks) -> Option<FailedCheck> {
         if !self.active {
-            return true;
+            return None;
         }
-        let contains = self.search.as_ref().is_none_or(Search::found);
-        let same = match (&mut self.digest, &checks.sha256) {
-            (Some(digest), Some(wanted)) => digest.finalize_reset().as_slice() == wanted.0.as_slice(),
-            _ => true,
-        };
-        contains && same
+        let digest = self.digest.as_mut().map(|digest| Sha256Digest(digest.finalize_reset().into()));
+        if !self.search.as_ref().is_none_or(Search::found) {
+            return Some(self.not_found(checks));
+        }
+        match (digest, checks.sha256) {
+            (Some(came), Some(wanted)) if came != wanted => {
+                Some(FailedCheck::new(format!("sha256: expected {wanted}"), came.to_string().as_bytes()))
+            }
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn not_found(&self, checks: &PreparedChecks) -> FailedCheck {
+        let needle = checks.finder.as_ref().map(Finder::needle).unwrap_or_default();
+        let shown = FailedCheck::new(String::new(), needle).got;
+        FailedCheck::new(format!("body: expected to contain `{shown}`"), &self.beginning)
     }
 }
 
@@ -255,6 +280,33 @@ mod tests {
         ] {
             assert_eq!(judge(set, status), judgement, "{set:?} {status}");
         }
+    }
+
+    /// If this fails, somebody whose check failed has to guess which, and what the server sent.
+    #[test]
+    fn a_failed_check_says_what_it_expected_and_what_came() {
+        let failed = |checks: Checks, body: &str| {
+            let prepared = PreparedChecks::new(&checks);
+            let mut of_body = BodyChecks::new(&prepared);
+            of_body.begin(true);
+            body.as_bytes().chunks(7).for_each(|piece| of_body.update(&prepared, piece));
+            of_body.finish(&prepared).map(|failed| (failed.check, failed.got))
+        };
+        let contains = |text: &str| Checks { expect_body_contains: Some(text.into()), ..Checks::default() };
+        let expected = ("body: expected to contain `hello`".to_owned(), "<h1>Maintenance</h1>".to_owned());
+        assert_eq!(failed(contains("hello"), "<h1>Maintenance</h1>"), Some(expected));
+        assert_eq!(failed(contains("hello"), "oh, hello there"), None);
+        let (_, got) = failed(contains("hello"), &"x".repeat(1 << 20)).unwrap();
+        assert_eq!(got, format!("{}…", "x".repeat(SAMPLE_BYTES)));
+        let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let of_digest = || Checks { expect_sha256: Some(digest.parse().unwrap()), ..Checks::default() };
+        assert_eq!(failed(of_digest(), ""), None);
+        let (check, got) = failed(of_digest(), "x").unwrap();
+        assert_eq!(check, format!("sha256: expected {digest}"));
+        assert!(got.parse::<Sha256Digest>().is_ok(), "{got}");
+        let set = Checks { expect_status: Some("200-204".parse().unwrap()), ..Checks::default() };
+        let failed = PreparedChecks::new(&set).failed_status(302);
+        assert_eq!((failed.check.as_str(), failed.got.as_str()), ("status: expected 200-204", "302"));
     }
 
     #[test]

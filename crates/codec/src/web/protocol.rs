@@ -134,6 +134,25 @@ impl Web<Turns> {
         let parts = Parts { requests, origins, checks: std::slice::from_ref(checks), settings };
         Web::new(Turns::new(requests, &urls)?, parts)
     }
+
+    /// A run of requests to one server in a given order: `turns` has the index of each request to send, and begins
+    /// again when it is used up. With `are_apart`, each request has figures of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] for whatever could not be sent as given, saying what to do.
+    pub fn in_order(
+        (requests, turns, are_apart): (&[Request], Vec<u32>, bool),
+        origins: &[OriginPlan],
+        checks: &Checks,
+        settings: WebSettings,
+    ) -> Result<Web<Turns>, RequestError> {
+        if turns.is_empty() || turns.iter().any(|&turn| turn as usize >= requests.len()) {
+            return Err(RequestError::NoRequests);
+        }
+        let parts = Parts { requests, origins, checks: std::slice::from_ref(checks), settings };
+        Web::new(Turns::in_order(requests.len(), turns, are_apart), parts)
+    }
 }
 
 impl<S: Script> Protocol for Web<S> {

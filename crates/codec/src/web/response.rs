@@ -5,7 +5,7 @@ use super::checks::{BodyChecks, PreparedChecks};
 use super::limits::Limits;
 use super::outgoing::ResponseForm;
 use super::used_protocols::UsedProtocols;
-use crate::{DecodeError, Judgement};
+use crate::{DecodeError, FailedCheck, Judgement};
 
 /// What all connections of a run share.
 #[derive(Debug)]
@@ -51,11 +51,13 @@ impl ReceivedResponse {
     }
 }
 
-/// A kept answer, with the checks that its request named.
+/// What is left of an answer that has ended.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub checks: u16,
-    pub response: ReceivedResponse,
+pub(crate) enum Kept {
+    /// The response, with the checks that its request named.
+    Response { checks: u16, response: ReceivedResponse },
+    /// It did not pass this check.
+    Failed(Box<FailedCheck>),
 }
 
 /// What a request expects of its response.
@@ -76,6 +78,8 @@ pub(crate) struct Intake {
     /// Which of the run's checks `body_checks` was made for.
     checks: u16,
     kept: Option<Box<ReceivedResponse>>,
+    /// The check that the response which has just ended did not pass.
+    failed: Option<Box<FailedCheck>>,
     /// How much more of the body may be kept.
     room: usize,
 }
@@ -89,6 +93,7 @@ impl Intake {
             body_checks: BodyChecks::new(&facts.checks[0]),
             checks: 0,
             kept: None,
+            failed: None,
             room: 0,
         }
     }
@@ -111,6 +116,7 @@ impl Intake {
         self.body_bytes = 0;
         self.body_checks.begin(self.judgement == Judgement::Good && !expect.form.head_only);
         self.kept = None;
+        self.failed = None;
         if let Keep::ReceivedResponse { body_bytes } = expect.keep {
             self.room = body_bytes;
             self.kept = Some(Box::new(ReceivedResponse {
@@ -141,15 +147,23 @@ impl Intake {
     /// The response is complete: its status, what became of it, and the length of its body.
     #[inline]
     pub(crate) fn end(&mut self, facts: &Facts) -> (u16, Judgement, u64) {
-        let held = self.body_checks.hold(&facts.checks[usize::from(self.checks)]);
-        let judgement = if held { self.judgement } else { Judgement::CheckFailed };
+        let checks = &facts.checks[usize::from(self.checks)];
+        let failed = match (self.judgement, self.body_checks.finish(checks)) {
+            (Judgement::CheckFailed, _) => Some(checks.failed_status(self.code)),
+            (_, failed) => failed,
+        };
+        let judgement = if failed.is_some() { Judgement::CheckFailed } else { self.judgement };
+        self.failed = failed.map(Box::new);
         (self.code, judgement, self.body_bytes)
     }
 
-    /// The response that has just ended, where it was to be kept.
+    /// What is left of the response that has just ended: the check that it failed, or the response where it was to be kept.
     #[inline]
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
-        self.kept.take().map(|response| Kept { checks: self.checks, response: *response })
+        if let Some(failed) = self.failed.take() {
+            return Some(Kept::Failed(failed));
+        }
+        self.kept.take().map(|response| Kept::Response { checks: self.checks, response: *response })
     }
 
     fn prepared<'a>(&self, facts: &'a Facts) -> &'a PreparedChecks {

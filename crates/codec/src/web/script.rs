@@ -10,7 +10,7 @@ use super::outgoing::Rendered;
 use super::request::{Request, RequestError};
 use super::response::{Keep, ReceivedResponse};
 use super::url::Url;
-use crate::{Next, Origin, Route};
+use crate::{FailedCheck, Next, Origin, Route};
 
 /// What a run asks for. Shared, read-only, by all workers.
 pub trait Script: Send + Sync {
@@ -37,10 +37,10 @@ pub trait Script: Send + Sync {
         0
     }
 
-    /// What the journey goes on with of a response that was kept and passed every other check; `None` where it is not
-    /// the one that was wanted. `checks` is what its [`Ask`] said. Asked before the response is counted, so that it ends
+    /// What the journey goes on with of a response that was kept and passed every other check, or the check that it
+    /// does not pass. `checks` is what its [`Ask`] said. Asked before the response is booked, so that it ends
     /// as what it is.
-    fn take(&self, checks: u16, response: ReceivedResponse) -> Option<Self::Taken>;
+    fn take(&self, checks: u16, response: ReceivedResponse) -> Result<Self::Taken, FailedCheck>;
 
     /// What follows the journey's current request, which has ended: with what was taken from its response, where it was
     /// answered as wanted and the response was to be kept, or without.
@@ -72,6 +72,8 @@ pub struct Turns {
     turns: Vec<u32>,
     /// Where each request goes.
     routes: Vec<Route>,
+    /// How many kinds of requests are told apart.
+    kinds: usize,
 }
 
 impl Turns {
@@ -88,7 +90,17 @@ impl Turns {
         if routes.len() < requests.len() {
             return Err(RequestError::TooManyRequests { count: requests.len(), limit: routes.len() });
         }
-        Ok(Turns { turns: turns(&weights)?, routes })
+        Ok(Turns { turns: turns(&weights)?, kinds: routes.len(), routes })
+    }
+
+    /// `count` requests to one server, sent in the order of `turns`. Where they are not told apart there may be more of
+    /// them than there are numbers for kinds.
+    pub(super) fn in_order(count: usize, turns: Vec<u32>, are_apart: bool) -> Turns {
+        let route = |index: usize| {
+            let kind = if are_apart { u16::try_from(index).unwrap_or(u16::MAX) } else { 0 };
+            Route { kind, ..Route::default() }
+        };
+        Turns { turns, routes: (0..count).map(route).collect(), kinds: if are_apart { count } else { 1 } }
     }
 }
 
@@ -115,11 +127,11 @@ impl Script for Turns {
     }
 
     fn kinds(&self) -> usize {
-        self.routes.len()
+        self.kinds
     }
 
-    fn take(&self, _: u16, _: ReceivedResponse) -> Option<()> {
-        Some(())
+    fn take(&self, _: u16, _: ReceivedResponse) -> Result<(), FailedCheck> {
+        Ok(())
     }
 
     #[inline]

@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use super::outgoing::Outgoing;
 use super::protocol::Run;
-use super::response::Expect;
+use super::response::{Expect, Kept};
 use super::script::{Asked, Script};
 use super::wire::Plain;
 use crate::tls::TlsSession;
-use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Opening, Origin, Reply, Session, Step};
+use crate::{
+    CloseEvent, DecodeError, Encoded, Event, FailedCheck, Judgement, Key, Opening, Origin, Reply, Session,
+    Step,
+};
 
 /// The client's side of one connection.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub struct WebSession<S: Script> {
     wire: Wire,
     /// What the script took from the last answer, until its journey goes on.
     taken: Option<S::Taken>,
+    /// The check that the last answer did not pass.
+    failed: Option<Box<FailedCheck>>,
 }
 
 /// What carries it.
@@ -38,7 +43,7 @@ impl<S: Script> WebSession<S> {
             None => Wire::Plain(Plain::new(plan.version, facts)),
             Some(tls) => Wire::Tls(Box::new(TlsSession::new(tls, plan.version, facts))),
         };
-        WebSession { run, wire, taken: None }
+        WebSession { run, wire, taken: None, failed: None }
     }
 
     pub(super) fn hand_over(&mut self) -> Option<S::Taken> {
@@ -54,10 +59,19 @@ impl<S: Script> WebSession<S> {
         };
         // A journey goes on from what was wanted, and from nothing else.
         self.taken = None;
-        let (Some(kept), Judgement::Good) = (kept, reply.judgement) else { return };
-        self.taken = self.run.script.take(kept.checks, kept.response);
-        if self.taken.is_none() {
-            reply.judgement = Judgement::CheckFailed;
+        self.failed = None;
+        match kept {
+            Some(Kept::Failed(failed)) => self.failed = Some(failed),
+            Some(Kept::Response { checks, response }) if reply.judgement == Judgement::Good => {
+                match self.run.script.take(checks, response) {
+                    Ok(taken) => self.taken = Some(taken),
+                    Err(failed) => {
+                        reply.judgement = Judgement::CheckFailed;
+                        self.failed = Some(Box::new(failed));
+                    }
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -128,6 +142,10 @@ impl<S: Script> Session for WebSession<S> {
             Wire::Plain(plain) => plain.cancel(key, out),
             Wire::Tls(tls) => tls.cancel(key, out),
         }
+    }
+
+    fn failed_check(&mut self) -> Option<FailedCheck> {
+        self.failed.take().map(|failed| *failed)
     }
 
     fn survives_early_response(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A script whose second request is made of the first one's answer, over each version of HTTP.
 
 use super::*;
-use crate::{Ended, Event, Judgement, Key, Next, Origin, Protocol, Route, Session};
+use crate::{Ended, Event, FailedCheck, Judgement, Key, Next, Origin, Protocol, Route, Session};
 
 /// Logs in, then asks for what the login named.
 struct Login {
@@ -38,8 +38,11 @@ impl Script for Login {
         2
     }
 
-    fn take(&self, _: u16, response: ReceivedResponse) -> Option<ReceivedResponse> {
-        response.body.starts_with(b"id=").then_some(response)
+    fn take(&self, _: u16, response: ReceivedResponse) -> Result<ReceivedResponse, FailedCheck> {
+        match response.body.starts_with(b"id=") {
+            true => Ok(response),
+            false => Err(FailedCheck::new("id: expected one".to_owned(), &response.body)),
+        }
     }
 
     fn advance(&self, journey: Step, response: Option<ReceivedResponse>) -> Next<Step> {

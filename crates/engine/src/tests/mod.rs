@@ -7,6 +7,7 @@ mod ends;
 mod outcomes;
 mod pacing;
 mod pipelining;
+mod reach;
 mod sockets;
 mod streams;
 mod transactions;

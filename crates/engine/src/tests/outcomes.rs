@@ -44,6 +44,19 @@ fn an_answer_says_how_it_went() {
     }
 }
 
+/// If this fails, a server that sends more than it announced has good responses or bad ones, by chance.
+#[test]
+fn bytes_after_the_response_are_always_the_same_failure() {
+    for plan in [closed(1, 1, 5), closed(4, 2, 5), open("100/s", 5)] {
+        let text = vec![Text::of("ok "), Text::Number, Text::of("\nmore")];
+        let longer = always(Service::pieces(ms(1), vec![Piece { after: Nanos::ZERO, text }]));
+        let total = simulate(&plan, &longer).total;
+        assert_eq!(endings(&total), "5 protocol_error/receive/server");
+        let reasons: Vec<_> = total.reasons().iter().map(|((_, why), n)| (why.as_ref(), *n)).collect();
+        assert_eq!(reasons, [("bytes after the response", 5)]);
+    }
+}
+
 /// A server that closes behind each response without saying so. If this fails, requests that were put on a connection
 /// in the moment it ended, and of which not one byte was sent, are counted as the server's failures.
 #[test]

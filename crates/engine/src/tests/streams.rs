@@ -141,7 +141,7 @@ impl Session for LinesSession {
             }
             _ => return Err(DecodeError::Handshake { what: "no such word" }),
         };
-        Ok(Step { consumed: end + 1, event, more: end + 1 < input.len() })
+        Ok(Step { more: end + 1 < input.len(), ..Step::new(end + 1, event) })
     }
 
     fn handle_close(&mut self) -> CloseEvent {

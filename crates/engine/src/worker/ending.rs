@@ -136,6 +136,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// The same, where the protocol says why.
     pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&Reason>) {
         let now = self.reactor.now();
+        if failure.outcome.is_unconnected() {
+            self.note_unconnected(slot, now);
+        }
         self.lose_lease(slot, failure.outcome);
         let moving = self.take_moving(slot);
         let connection = &self.connections[slot.0 as usize];

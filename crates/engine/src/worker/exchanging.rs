@@ -19,6 +19,9 @@ const READS_PER_TURN: usize = 8;
 /// server's wake-up included, and a stamp after the call comes when the server is at work already.
 const COPIED_AT_ONCE: usize = 16 * 1024;
 
+/// Why a request failed whose response, or the one before it on its connection, was longer than announced.
+const AFTER_RESPONSE: &str = "bytes after the response";
+
 /// Stamps from two clocks may disagree by this much without meaning anything.
 const STAMP_SLACK: Nanos = Nanos::from_micros(1);
 
@@ -139,8 +142,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                     input = &input[step.consumed..];
                     more = step.more;
                     self.unlist_if_full(slot);
-                    if let Some(event) = step.event {
-                        self.attend_event(slot, event, arrival);
+                    match step.event {
+                        Some(Event::Finished(key, _)) if step.trailing => self.fail_trailing(slot, key),
+                        Some(event) => self.attend_event(slot, event, arrival),
+                        None => {}
                     }
                 }
                 Err(error) => self.decode_failed(slot, error),
@@ -204,9 +209,20 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Nothing of the request had been sent: whatever this answers, it is not that.
     #[cold]
     fn close_for_unsolicited(&mut self, slot: Slot) {
-        let phase = self.connections[slot.0 as usize].oldest_phase();
-        let failure = Failure::new(Outcome::ProtocolError, phase);
-        self.fail_connection_by(slot, failure, Some(&DecodeError::Unsolicited.what().into()));
+        let connection = &self.connections[slot.0 as usize];
+        let is_first = connection.exchanges.front().is_some_and(|exchange| exchange.opens);
+        let reason = if is_first { DecodeError::Unsolicited.what() } else { AFTER_RESPONSE };
+        let failure = Failure::new(Outcome::ProtocolError, connection.oldest_phase());
+        self.fail_connection_by(slot, failure, Some(&reason.into()));
+    }
+
+    /// More came than the response that it announced. Where that response ends is then not known, so it is none; and
+    /// it must not depend on the next request being on the connection already.
+    #[cold]
+    fn fail_trailing(&mut self, slot: Slot, key: codec::Key) {
+        debug_assert!(self.connections[slot.0 as usize].position(key) == Some(0), "no other is outstanding");
+        let failure = Failure::new(Outcome::ProtocolError, Phase::Receive);
+        self.fail_connection_by(slot, failure, Some(&AFTER_RESPONSE.into()));
     }
 
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
@@ -331,6 +347,18 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         let failure = Failure::blamed(outcome, Phase::Receive, blame);
         self.record_failure(failure, request());
+        if outcome == Outcome::CheckFailed {
+            self.note_failed_check(slot);
+        }
+    }
+
+    /// Counts which check the response did not pass, and keeps what came of the first ones.
+    #[cold]
+    fn note_failed_check(&mut self, slot: Slot) {
+        let Some(failed) = self.connections[slot.0 as usize].session.failed_check() else { return };
+        let (check, got) = record::check_sample(&failed.check, &failed.got);
+        self.recorder.current.add_reasons(Outcome::CheckFailed, check.clone(), 1);
+        self.recorder.current.add_check_sample(check, got);
     }
 
     /// Puts waiting requests and free users on the connection that has just become free, so that a closed loop

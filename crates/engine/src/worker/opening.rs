@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use codec::{Opening, Origin, Protocol, Session};
 use reactor::{Address, Reactor, Slot};
-use record::{Blame, Failure, Outcome, Phase};
+use record::{Blame, Failure, Outcome, Phase, Reach};
 use rustix::io::Errno;
 use units::Nanos;
 
@@ -13,10 +13,15 @@ use super::{PeerState, Worker, mark_dirty};
 use crate::connection::{Attempt, Connection, State};
 use crate::plan::Place;
 
+/// For how long every attempt must have failed before the servers count as unreachable. A little less than a second,
+/// so that a run which can never connect shows it at the end of its first interval.
+const FAILING_FOR: Nanos = Nanos::from_millis(950);
+
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Begins to open the connection of `slot`, looking the peer up first if that has not been done.
     pub(super) fn open(&mut self, slot: Slot) {
         let origin = self.connections[slot.0 as usize].origin;
+        self.peers[usize::from(origin.0)].tried = true;
         if !self.peer(slot).places.is_empty() {
             return self.connect(slot, self.first_attempt(slot));
         }
@@ -154,6 +159,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     pub(super) fn begin_requests(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
+        if connection.opened_by == Phase::Connect {
+            // After a handshake a server may still reject this client (TLS 1.3), which is a failure to connect.
+            self.peers[usize::from(connection.origin.0)].failing_since = None;
+        }
         (0..connection.exchanges.len()).for_each(|index| connection.encode(index));
         mark_dirty(&mut self.dirty, slot, connection);
     }
@@ -174,6 +183,32 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             return self.connect(slot, next);
         }
         self.fail_connection(slot, classify_connect(error));
+    }
+
+    /// A connection of `slot` could not be opened.
+    pub(super) fn note_unconnected(&mut self, slot: Slot, now: Nanos) {
+        let origin = self.connections[slot.0 as usize].origin;
+        self.peers[usize::from(origin.0)].failing_since.get_or_insert(now);
+    }
+
+    /// What the attempts to open connections have come to.
+    ///
+    /// # Cost
+    ///
+    /// Walks the connections: once per interval.
+    pub(super) fn reach(&self, now: Nanos) -> Reach {
+        let waits = |connection: &Connection<P::Session>| {
+            connection.state == State::Open && !connection.exchanges.is_empty()
+        };
+        if self.recorder.has_response() || self.connections.iter().any(waits) {
+            return Reach::Possible;
+        }
+        let of_peer = |peer: &PeerState| match peer.failing_since {
+            None if peer.tried => Reach::Possible,
+            Some(since) if now.saturating_sub(since) >= FAILING_FOR => Reach::Failing,
+            _ => Reach::Unknown,
+        };
+        self.peers.iter().map(of_peer).max().unwrap_or_default()
     }
 
     /// Counts what this host had no more of.

@@ -8,6 +8,8 @@ pub enum Metric {
     Time(Of, Statistic),
     /// `ok` responses within the window, per second.
     Throughput,
+    /// Completed journeys likewise.
+    JourneyRate,
     SentRate,
     ScheduledRate,
     /// Requests that did not end `ok`, as a share of the scheduled ones.
@@ -49,9 +51,10 @@ pub(super) enum Unit {
 }
 
 /// Names without a dot, but for those that a statistic follows.
-const PLAIN: [(&str, Metric); 10] = [
+const PLAIN: [(&str, Metric); 11] = [
     ("throughput", Metric::Throughput),
     ("ok_rate", Metric::Throughput),
+    ("journey_rate", Metric::JourneyRate),
     ("sent_rate", Metric::SentRate),
     ("scheduled_rate", Metric::ScheduledRate),
     ("error_share", Metric::ErrorShare),
@@ -78,14 +81,14 @@ pub(super) fn timed(name: &str) -> Option<Of> {
 pub(super) fn heads() -> impl Iterator<Item = &'static str> {
     let phases = Phase::ALL.into_iter().map(Phase::name);
     let plain = PLAIN.into_iter().map(|(name, _)| name);
-    ["response", "service", "outcome", "code"].into_iter().chain(phases).chain(plain)
+    ["response", "service", "outcome", "code", "request", "journey"].into_iter().chain(phases).chain(plain)
 }
 
 impl Metric {
     pub(super) fn unit(self) -> Unit {
         match self {
             Metric::Time(..) => Unit::Time,
-            Metric::Throughput | Metric::SentRate | Metric::ScheduledRate => Unit::Rate,
+            Metric::Throughput | Metric::JourneyRate | Metric::SentRate | Metric::ScheduledRate => Unit::Rate,
             Metric::ErrorShare => Unit::Share,
             Metric::Scheduled | Metric::Sent | Metric::ConnectionsOpened => Unit::Count,
             Metric::Failed | Metric::Outcome(_) | Metric::Code(_) => Unit::ShareOrCount,

@@ -8,6 +8,7 @@ use thiserror::Error;
 use units::{Nanos, Rate};
 
 use super::metric::{self, Metric, Of, Statistic, Unit};
+use super::part::Part;
 use super::{Condition, Operator};
 
 /// Why a text is not a condition. It does not repeat the text, which the caller adds.
@@ -29,6 +30,11 @@ pub enum ConditionError {
     Outcome { name: String, hint: String },
     #[error("`{code}` is no code; write for example code.503")]
     Code { code: String },
+    #[error(
+        "`{prefix}.{name}` names no figure; write for example {prefix}.NAME.p99, {prefix}.NAME.failed or \
+         {prefix}.NAME.error_share"
+    )]
+    Part { prefix: &'static str, name: String },
     #[error("`{name}` has no parts; write it without `.{rest}`")]
     NoParts { name: String, rest: String },
     #[error("there is no value after `{operator}`; write for example {example}")]
@@ -53,9 +59,12 @@ impl FromStr for Condition {
         if name.is_empty() {
             return Err(ConditionError::NoMetric { operator: operator.sign() });
         }
-        let metric = metric_of(name)?;
+        let (part, metric) = match Part::parse(name) {
+            Some(of_part) => of_part.map(|(part, metric)| (Some(part), metric))?,
+            None => (None, metric_of(name)?),
+        };
         let limit = limit(metric.unit(), operator, value)?;
-        Ok(Condition { metric, operator, limit, text: format!("{name} {sign} {value}") })
+        Ok(Condition { part, metric, operator, limit, text: format!("{name} {sign} {value}") })
     }
 }
 
@@ -113,7 +122,7 @@ fn unknown_metric(name: &str, head: &str) -> ConditionError {
     } else {
         nearest(head, metric::heads()).map_or_else(
             || "there are response, service, each phase, throughput, sent_rate, error_share, outcome.NAME, code.N, \
-                scheduled, sent, ok, failed"
+                request.NAME.p99, journey.NAME.p99, scheduled, sent, ok, failed"
                 .to_owned(),
             |name| format!("did you mean `{name}`?"),
         )
@@ -121,7 +130,7 @@ fn unknown_metric(name: &str, head: &str) -> ConditionError {
     ConditionError::Metric { name: head.to_owned(), hint }
 }
 
-fn statistic(text: &str) -> Result<Statistic, ConditionError> {
+pub(super) fn statistic(text: &str) -> Result<Statistic, ConditionError> {
     match text {
         "mean" => return Ok(Statistic::Mean),
         "max" => return Ok(Statistic::Max),

@@ -17,6 +17,9 @@ pub(super) fn of(metric: Metric, limit: Quantity, figures: &Figures<'_>) -> Resu
         Metric::Time(of, Statistic::Mean) => time(of, Statistic::Mean, figures),
         Metric::Time(of, statistic) => time(of, statistic, figures).map(|reading| met(reading, limit)),
         Metric::Throughput => rate(totals.throughput_per_s, figures),
+        Metric::JourneyRate => {
+            rate(totals.journeys_per_s.ok_or("no request of this run follows another")?, figures)
+        }
         Metric::SentRate => rate(per_second(totals.sent, figures), figures),
         Metric::ScheduledRate => rate(per_second(totals.scheduled, figures), figures),
         Metric::ErrorShare => share(totals.failed, totals.scheduled),
@@ -30,7 +33,7 @@ pub(super) fn of(metric: Metric, limit: Quantity, figures: &Figures<'_>) -> Resu
 }
 
 /// A histogram gives the upper end of a bucket of three digits: a limit within that bucket is not exceeded.
-fn met(reading: Reading, limit: Quantity) -> Reading {
+pub(super) fn met(reading: Reading, limit: Quantity) -> Reading {
     let Quantity::Ns(limit_ns) = limit else { return reading };
     let buckets = Durations::new();
     let snap = |figure| match figure {
@@ -103,7 +106,7 @@ fn time(of: Of, statistic: Statistic, figures: &Figures<'_>) -> Result<Reading, 
     }
 }
 
-fn sampled(durations: &Durations, statistic: Statistic) -> Result<Reading, String> {
+pub(super) fn sampled(durations: &Durations, statistic: Statistic) -> Result<Reading, String> {
     let value = match statistic {
         Statistic::Quantile(q) => return quantile(q, distribution::plain_quantile(durations, q)),
         Statistic::Mean => durations.mean(),
@@ -112,7 +115,7 @@ fn sampled(durations: &Durations, statistic: Statistic) -> Result<Reading, Strin
     value.map(|value| known(Quantity::Ns(value.0))).ok_or_else(|| "no request ended ok".to_owned())
 }
 
-fn quantile(q: f64, value: QuantileValue) -> Result<Reading, String> {
+pub(super) fn quantile(q: f64, value: QuantileValue) -> Result<Reading, String> {
     match value {
         QuantileValue::Known { ns, .. } => Ok(known(Quantity::Ns(ns))),
         QuantileValue::Above { ns } => Ok(Reading::Above(Quantity::Ns(ns))),

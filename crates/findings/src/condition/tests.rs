@@ -1,7 +1,7 @@
 //! The grammar with its errors, and what becomes of conditions on planted runs.
 
-use record::document::{ArrivalStamps, QuantileValue, Stamps, Subject};
-use record::{Failure, Outcome, Phase, Second, Series};
+use record::document::{ArrivalStamps, JourneyFacts, QuantileValue, Stamps, Subject};
+use record::{Failure, Outcome, Phase, Second, Series, TargetSeries};
 
 use super::*;
 use crate::{RunFacts, summarize};
@@ -107,15 +107,15 @@ fn check(text: &str, total: &Interval, result: ThresholdResult, message: &str) {
     let subject = Subject {
         url: "http://127.0.0.1/".to_owned(),
         protocol: "http/1.1".to_owned(),
-        request_kinds: 1,
-        journeys: Vec::new(),
-        targets: Vec::new(),
+        request_kinds: 2,
+        journeys: vec![JourneyFacts { name: "buy".to_owned(), first: 0, last: 1 }],
+        targets: vec!["buy: login".to_owned(), "buy: pay v1.2".to_owned()],
         address: None,
     };
     let seconds = [Second::of(total, None)];
     let facts = RunFacts { subject: &subject, stamps: &stamps, window: total.length, seconds: &seconds };
     let results = summarize(total, &facts);
-    let figures = Figures { total, results: &results, window: total.length };
+    let figures = Figures { total, results: &results, subject: &subject, window: total.length };
     let threshold = condition(text).threshold(&figures);
     let reason = threshold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     assert_eq!(
@@ -151,6 +151,52 @@ fn figures_are_compared_as_they_were_measured() {
     ] {
         check(text, &total, result, message);
     }
+}
+
+/// If this fails, a slow login hides behind a thousand fast pages.
+#[test]
+fn one_request_and_one_journey_have_conditions_of_their_own() {
+    use ThresholdResult::{Met, Missed, Undecided};
+    let mut total = run(1_000, Outcome::AppError, 10);
+    for i in 1..=500 {
+        for (kind, ms) in [(0, 1), (1, 2)] {
+            let kind = total.kind(kind);
+            kind.ok += 1;
+            let slot = if ms == 1 { 0 } else { 1 };
+            for of in [TargetSeries::Response, TargetSeries::Service] {
+                total.slot(Series::Target(slot, of)).record(Nanos::from_millis(i * ms));
+            }
+        }
+        total.journey(0).begun += 1;
+        total.journey(0).record_ok(Nanos::from_millis(3 * i));
+    }
+    total.kind(1).add_failures(Failure::new(Outcome::AppError, Phase::Wait), 10);
+    total.journey(0).record_failed(Nanos::from_secs(1));
+    for (text, result, said) in [
+        ("request.login.p90 > 400ms", Missed, "450 ms"),
+        ("request.buy: login.max > 500ms", Met, "500 ms"),
+        ("request.pay v1.2.p50 > 1s", Met, "500 ms"),
+        ("request.pay v1.2.service.mean > 1s", Met, "501 ms"),
+        ("request.pay v1.2.failed > 9", Missed, "10"),
+        ("request.login.error_share > 0%", Met, "0 %"),
+        ("request.login.throughput < 600/s", Missed, "500/s"),
+        ("journey.buy.p50 > 700ms", Missed, "750 ms"),
+        ("journey.buy.failed > 0", Missed, "1"),
+        ("journey_rate > 0", Missed, "500/s"),
+    ] {
+        let text = text.to_owned();
+        check(&text, &total, result, said);
+    }
+    let none = "no figure: there is no request `logn`; there are buy: login, buy: pay v1.2";
+    check("request.logn.p99 > 1s", &total, Undecided, none);
+    for text in ["request.login > 1s", "request.login.p999 > 1s", "journey > 1s"] {
+        assert!(text.parse::<Condition>().is_err(), "{text}");
+    }
+    let error = "request.login > 1s".parse::<Condition>().unwrap_err().to_string();
+    assert!(
+        error.starts_with("`request.login` names no figure; write for example request.NAME.p99"),
+        "{error}"
+    );
 }
 
 /// If this fails, a pipeline goes on after a run that was too short to say anything.

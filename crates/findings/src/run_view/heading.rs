@@ -5,7 +5,8 @@ use units::Nanos;
 
 use crate::view::{Block, Phrase, Role, Value, phrase};
 
-pub(super) fn heading(document: &Document) -> Vec<Block> {
+/// What was requested, and with which load.
+pub(super) fn subject(document: &Document) -> Vec<Block> {
     let subject = &document.subject;
     let mut what = phrase!("{*url}", url = subject.url.as_str());
     if subject.request_kinds > 1 {
@@ -21,9 +22,42 @@ pub(super) fn heading(document: &Document) -> Vec<Block> {
         Block::labelled(Role::Line, "protocol", protocol),
         Block::line(Role::Text, load_line(document)),
     ];
+    blocks.extend(replay(&document.load));
     blocks.extend(changes(&document.load).map(|all| Block::labelled(Role::Text, "changed by hand:", all)));
+    blocks
+}
+
+/// What of a recording was sent, and what was left out.
+fn replay(load: &Load) -> Option<Block> {
+    let arrivals = load.arrivals.as_ref()?;
+    arrivals.stages.iter().find(|stage| stage.process == "replay")?;
+    let Some(replay) = &arrivals.replay else {
+        return Some(Block::labelled(Role::Text, "replay", Phrase::new("times only, not the requests")));
+    };
+    let mut facts = vec![phrase!("{requests} recorded", requests = Value::items(replay.requests, "request"))];
+    let left_out: u64 = replay.left_out.values().sum();
+    if left_out > 0 {
+        let reasons = replay
+            .left_out
+            .iter()
+            .map(|(why, &count)| phrase!("{count} {why}", count = Value::Count(count), why = why.as_str()));
+        let all = phrase!("{left_out} left out", left_out = Value::Count(left_out));
+        facts.push(all.then(" (", Phrase::join(reasons, ", ")).then(")", Phrase::default()));
+    }
+    let counts = [
+        (replay.without_credentials, "{n} sent without Cookie or Authorization"),
+        (replay.of_other_servers, "{n} recorded for another server"),
+    ];
+    for (count, words) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        facts.push(phrase!(words, n = Value::Count(count)));
+    }
+    Some(Block::labelled(Role::Text, "replay", Phrase::join(facts, "; ")))
+}
+
+/// When and where it ran, and what the host did not report.
+pub(super) fn host(document: &Document) -> Vec<Block> {
     let facts = host_facts(&document.time.started, &document.host, &document.parallax_version);
-    blocks.push(Block::line(Role::Note, facts));
+    let mut blocks = vec![Block::line(Role::Note, facts)];
     for fact in &document.host.missing {
         let text = phrase!("{what} ({why})", what = fact.what.as_str(), why = fact.why.as_str());
         blocks.push(Block::labelled(Role::Text, "not reported by this host:", text));

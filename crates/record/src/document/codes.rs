@@ -1,9 +1,10 @@
-//! How often the server sent each of its own codes: statuses as numbers, as readers of 1.0 know them, others as texts.
+//! How often the server sent each of its own codes: statuses as numbers, as readers of 1.0 know them, others as texts;
+//! and what came in place of the expected.
 
 use serde::{Deserialize, Serialize};
 use units::Code;
 
-use crate::interval::Interval;
+use crate::interval::{Interval, Reason};
 
 /// How many responses carried one three-digit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,5 +36,26 @@ impl TextCodeCount {
     pub fn of(interval: &Interval) -> Vec<TextCodeCount> {
         let texts = interval.codes().iter().filter(|(code, _)| code.as_status().is_none());
         texts.map(|&(code, count)| TextCodeCount { code: code.to_string(), count }).collect()
+    }
+}
+
+/// A response that failed a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct CheckSample {
+    /// The check and what it expected: one of the reasons.
+    pub check: String,
+    /// What came instead, or its beginning.
+    pub got: String,
+}
+
+impl CheckSample {
+    /// Those of `interval`, in the order in which they came.
+    pub fn of(interval: &Interval) -> Vec<CheckSample> {
+        let sample = |(check, got): &(Reason, String)| CheckSample {
+            check: check.clone().into_owned(),
+            got: got.clone(),
+        };
+        interval.check_samples().iter().map(sample).collect()
     }
 }

@@ -49,6 +49,25 @@ fn a_folder_gives_back_its_targets_and_reasons() {
     assert!(super::read(folder.path()).is_err(), "its targets have more requests than there were");
 }
 
+/// If this fails, a record of more than 100 targets cannot be read, or takes memory as if it had a thousand.
+#[test]
+fn a_folder_gives_back_its_hundreds_of_targets() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut intervals = fixture::short_intervals();
+    for interval in &mut intervals {
+        for n in 0..interval.counts.ok {
+            interval.kind(98 + u16::try_from(n % 4).unwrap()).record_ok(&fixture::answered(n));
+        }
+    }
+    let mut writer = FolderWriter::create(folder.path(), &fixture::document()).unwrap();
+    intervals.iter().for_each(|interval| writer.append(interval, None).unwrap());
+    writer.finish(&fixture::finished(&intervals)).unwrap();
+    let total = read(folder.path()).unwrap().total;
+    fixture::assert_same(&fixture::merged(&intervals), &total);
+    let digits = |kind: usize| total.kinds()[kind].response().unwrap().histogram().sigfig();
+    assert_eq!([99, 100].map(digits), [DIGITS, COARSE_DIGITS]);
+}
+
 /// Edits one file of a good run as text and gives the error that reading it makes.
 fn error_after(name: &str, edit: impl Fn(&str) -> String) -> String {
     let folder = run();

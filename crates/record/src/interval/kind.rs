@@ -3,13 +3,16 @@
 use units::Nanos;
 
 use super::lazy::{Lazy, add_to};
+use super::series::target_digits;
 use crate::durations::Durations;
 use crate::outcome::Failure;
 use crate::timeline::Timeline;
 
 /// The figures of one kind of requests.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct KindFigures {
+    /// Significant digits of its histograms.
+    digits: u8,
     pub ok: u64,
     pub(super) response: Lazy,
     pub(super) service: Lazy,
@@ -19,17 +22,29 @@ pub struct KindFigures {
 }
 
 impl KindFigures {
+    /// Without a request yet: of the kind with this number.
+    pub(super) fn of(number: usize) -> KindFigures {
+        KindFigures {
+            digits: target_digits(number),
+            ok: 0,
+            response: Lazy::default(),
+            service: Lazy::default(),
+            failed: Lazy::default(),
+            failures: Vec::new(),
+        }
+    }
+
     /// See [`Interval::record_ok`].
     #[inline]
     pub fn record_ok(&mut self, timeline: &Timeline) {
         self.ok += 1;
-        self.response.record(timeline.response());
-        self.service.record(timeline.service());
+        self.response.get_or_make_with(self.digits).record(timeline.response());
+        self.service.get_or_make_with(self.digits).record(timeline.service());
     }
 
     /// See [`Interval::record_failure`].
     pub fn record_failure(&mut self, failure: Failure, age: Nanos) {
-        self.failed.record(age);
+        self.failed.get_or_make_with(self.digits).record(age);
         add_to(&mut self.failures, failure, 1);
     }
 

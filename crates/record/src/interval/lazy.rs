@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use crate::durations::Durations;
+use crate::durations::{DIGITS, Durations};
 
 // Few distinct keys occur, and the first is nearly always the one asked for: a list beats a map.
 #[inline]
@@ -20,7 +20,13 @@ pub(super) struct Lazy(Option<Box<Durations>>);
 impl Lazy {
     #[inline]
     pub(super) fn get_or_make(&mut self) -> &mut Durations {
-        self.0.get_or_insert_with(Box::default)
+        self.get_or_make_with(DIGITS)
+    }
+
+    /// With so many significant digits, unless there is one already.
+    #[inline]
+    pub(super) fn get_or_make_with(&mut self, digits: u8) -> &mut Durations {
+        self.0.get_or_insert_with(|| Box::new(Durations::with_digits(digits)))
     }
 
     #[inline]
@@ -33,8 +39,10 @@ impl Lazy {
     }
 
     pub(super) fn merge(&mut self, other: &Lazy) {
-        if let Some(theirs) = other.get() {
-            self.get_or_make().merge(theirs);
+        match (&mut self.0, other.get()) {
+            (_, None) => {}
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours @ None, Some(theirs)) => *ours = Some(Box::new(theirs.clone())),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The histograms of an interval by name: what each holds, and what its file is called.
 
 use super::Interval;
+use crate::durations::{COARSE_DIGITS, DIGITS};
 use crate::outcome::Outcome;
 use crate::phase::Phase;
 
@@ -65,7 +66,24 @@ units::named_enum! {
     }
 }
 
+/// Targets below this number have histograms of three significant digits, those from it on of two: an eighth of the
+/// memory.
+const FINE_TARGETS: usize = 100;
+
+/// How many significant digits the histograms of the target with this number have.
+pub(super) fn target_digits(number: usize) -> u8 {
+    if number < FINE_TARGETS { DIGITS } else { COARSE_DIGITS }
+}
+
 impl Series {
+    /// How many significant digits the histogram has.
+    pub(crate) fn digits(self) -> u8 {
+        match self {
+            Series::Target(target, _) => target_digits(usize::from(target)),
+            _ => DIGITS,
+        }
+    }
+
     /// Every histogram that `interval` can hold, those of its targets and journeys included.
     pub fn of(interval: &Interval) -> impl Iterator<Item = Series> + use<> {
         let target = |target| TargetSeries::ALL.map(|of| Series::Target(target, of));

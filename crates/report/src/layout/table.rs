@@ -164,7 +164,7 @@ fn bound(value: f64) -> String {
 }
 
 /// To at most `width` characters.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

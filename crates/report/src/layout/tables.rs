@@ -129,7 +129,11 @@ pub(super) fn layout_of(table: &Table) -> Layout {
         "journeys" => Layout::new(vec![
             right("started", "", 9),
             right("completed", " ", 9),
+            right("failed", " ", 9),
             right("cut", " ", 9),
+            right("retries", " ", 9),
+            right("response_p50", " ", 10).form(Form::Aligned),
+            right("response_p99", " ", 10).form(Form::Aligned),
             left("journey", "  ", 0),
         ]),
         "groups" => groups(table),
@@ -316,11 +320,12 @@ fn cpu() -> Layout {
 fn phases() -> Layout {
     let mut places = vec![
         left("phase", "", 12),
-        left("owner", " ", 18).wider_than(100),
-        left("share", " ", 7).form(Form::Bar(7)).wider_than(82),
+        left("owner", " ", 18),
+        left("share", " ", 7).form(Form::Bar(7)).wider_than(100),
         right("share", " ", 8).form(Form::Blank).title_pad(1),
     ];
-    places.extend(times(&["p50", "p90", "p99", "p99.9"], 10, 3));
+    places.extend(times(&["p50", "p90", "p99"], 10, 3));
+    places.extend(times(&["p99.9"], 10, 3).into_iter().map(|place| place.wider_than(92)));
     places.push(right("max", "", 10).form(Form::AlignedOrNone).title_pad(3));
     Layout { runs_on: true, ..Layout::new(places) }
 }

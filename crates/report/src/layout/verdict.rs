@@ -3,11 +3,91 @@
 use std::io::{self, Write};
 
 use findings::escape_text;
-use findings::view::{Cell, NotMade, Outcome, Subject, Threshold, Value, Verdict, Word};
+use findings::view::{Cell, Headline, NotMade, Outcome, Reason, Subject, Threshold, Value, Verdict, Word};
 use units::plural;
 
 use super::line::plain;
+use super::table::cut;
 use crate::style::{Style, wrap};
+
+/// Word, rate, response and errors in three lines, then the reasons: one line each unless details are asked for.
+pub(super) fn with_figures(
+    verdict: &Verdict,
+    headline: &Headline,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
+    let head = plain(&verdict.head, style);
+    let mut rate = String::new();
+    if let Cell::Figure(per_s) = &headline.rate {
+        let asked = headline.asked.as_ref().map(|asked| format!(" of {asked} requested")).unwrap_or_default();
+        rate = match &headline.journey_rate {
+            Some(journeys) => format!(": journeys {}{asked}; requests {per_s} ok", style.strong(journeys)),
+            None => format!(": {} ok{asked}", style.strong(per_s)),
+        };
+    }
+    writeln!(out, "{}{rate}", style.verdict(verdict.word, head))?;
+    let times = [
+        ("p50", &headline.response_p50),
+        ("p90", &headline.response_p90),
+        ("p99", &headline.response_p99),
+        ("max", &headline.response_max),
+    ];
+    let times = times.map(|(name, cell)| format!("{name} {}", style.strong(cell)));
+    writeln!(out, "response  {}", times.join("   "))?;
+    writeln!(out, "errors    {}", errors(headline, style))?;
+    if style.details {
+        writeln!(out, "checks    {}", plain(&verdict.summary, style))?;
+    }
+    for reason in &verdict.reasons {
+        let text = reason_text(reason, verdict.word, style);
+        if style.details {
+            writeln!(out, "{}", wrap("  ", &with_limit(&text, reason), style.width))?;
+            writeln!(out, "{}", wrap("    ", &plain(&reason.advice, style), style.width))?;
+        } else {
+            writeln!(out, "  {}", cut(&text, style.width - 2))?;
+        }
+    }
+    if !verdict.not_made.is_empty() {
+        let text = format!("not made: {}", with_reasons(&verdict.not_made));
+        let text = if style.details {
+            wrap("  ", &text, style.width)
+        } else {
+            format!("  {}", cut(&text, style.width - 2))
+        };
+        writeln!(out, "{text}")?;
+    }
+    Ok(())
+}
+
+/// `231 of 10000 requests (2.3 %)`.
+fn errors(headline: &Headline, style: Style) -> String {
+    let Cell::Figure(errors) = &headline.errors else { return style.absent().to_owned() };
+    let is_zero = errors.magnitude() == Some(0.0);
+    let mut text = if is_zero { errors.to_string() } else { style.bad(errors) };
+    if let Some(requests) = &headline.requests {
+        text.push_str(&format!(" of {requests} requests"));
+    }
+    if let (false, Cell::Figure(share)) = (is_zero, &headline.error_share) {
+        text.push_str(&format!(" ({share})"));
+    }
+    text
+}
+
+/// Among reasons of several weights, each lighter one names its own.
+fn reason_text(reason: &Reason, word: Word, style: Style) -> String {
+    let makes = match reason.makes {
+        Word::Valid => " (note)",
+        makes if makes == word => "",
+        Word::Degraded => " (degraded)",
+        Word::Invalid => " (invalid)",
+    };
+    format!("{}{makes}: {}", escape_text(&reason.check), plain(&reason.finding, style))
+}
+
+fn with_limit(text: &str, reason: &Reason) -> String {
+    format!("{text}; limit: {}", escape_text(&reason.limit))
+}
 
 /// The word first, then every reason with its figure, its limit and what to do.
 pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, style: Style) -> io::Result<()> {
@@ -27,14 +107,7 @@ pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, sty
     let lines = wrap(&format!("{head}: "), &summary, style.width);
     writeln!(out, "{}{}", style.verdict(verdict.word, &head), &lines[head.len()..])?;
     for reason in &verdict.reasons {
-        // Among reasons of several weights, each lighter one names its own.
-        let makes = match reason.makes {
-            Word::Valid => " (note)",
-            makes if makes == verdict.word => "",
-            Word::Degraded => " (degraded)",
-            Word::Invalid => " (invalid)",
-        };
-        let text = format!("{}{makes}: {}", escape_text(&reason.check), plain(&reason.finding, style));
+        let text = with_limit(&reason_text(reason, verdict.word, style), reason);
         writeln!(out, "{}", wrap("  ", &text, style.width))?;
         writeln!(out, "{}", wrap("    ", &plain(&reason.advice, style), style.width))?;
     }
@@ -54,16 +127,21 @@ fn with_reasons(not_made: &[NotMade]) -> String {
 
 /// What was asked of the run, in the view's order.
 pub(super) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let met = thresholds.iter().filter(|threshold| threshold.result == Outcome::Met).count();
-    match (thresholds.len(), thresholds.len() - met) {
-        (0, _) => return Ok(()),
-        (all, 0) => writeln!(out, "{all} of {all} thresholds passed")?,
-        (all, failed) => writeln!(out, "{failed} of {all} thresholds {}", style.bad("FAILED"))?,
+    let count = |result| thresholds.iter().filter(|threshold| threshold.result == result).count();
+    match (thresholds.len(), count(Outcome::Missed), count(Outcome::Undecided)) {
+        (0, ..) => return Ok(()),
+        (all, 0, 0) => writeln!(out, "{all} of {all} thresholds passed")?,
+        (all, failed, 0) => writeln!(out, "{failed} of {all} thresholds {}", style.bad("FAILED"))?,
+        (all, 0, without) => writeln!(out, "{without} of {all} thresholds {}", style.bad("NO DATA"))?,
+        (all, failed, without) => {
+            let (bad, none) = (style.bad("FAILED"), style.bad("NO DATA"));
+            writeln!(out, "{failed} of {all} thresholds {bad}, {without} {none}")?;
+        }
     }
     for threshold in thresholds {
         let word = match threshold.result {
             Outcome::Missed => "FAIL",
-            Outcome::Undecided => "UNDECIDED",
+            Outcome::Undecided => "NO DATA",
             Outcome::Met => "PASS",
         };
         let because = threshold.because.as_ref().map(|because| format!("; {because}")).unwrap_or_default();

@@ -48,6 +48,7 @@ fn prepared(sinks: SinkPlan) -> PreparedRun {
         values: BTreeMap::new(),
         seed: None,
         data_limit: None,
+        replay: None,
     }
 }
 
@@ -133,6 +134,7 @@ fn a_run_that_broke_says_so_in_its_record() {
         progress: &mut Quiet,
         controls: &controls,
         requests: None,
+        unreachable: false,
         warnings: Vec::new(),
     };
     keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });

@@ -148,7 +148,10 @@ fn what_was_not_given_has_its_effective_value() {
     // Only flags that are off are empty.
     let empty: Vec<_> = options.iter().filter(|(_, option)| option.value.is_empty()).collect();
     let names: Vec<_> = empty.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["insecure", "json", "no-color", "no-tui", "quiet"]);
+    assert_eq!(
+        names,
+        ["insecure", "json", "keep-trying", "no-color", "no-record", "no-tui", "quiet", "verbose"]
+    );
 }
 
 #[test]

@@ -105,11 +105,11 @@ impl Objective {
 
 /// All failures together, whatever their outcome.
 fn is_of_failures(condition: &Condition) -> bool {
-    matches!(condition.metric, Metric::ErrorShare | Metric::Failed)
+    condition.part.is_none() && matches!(condition.metric, Metric::ErrorShare | Metric::Failed)
 }
 
 fn is_rate(metric: Metric) -> bool {
-    matches!(metric, Metric::Throughput | Metric::SentRate | Metric::ScheduledRate)
+    matches!(metric, Metric::Throughput | Metric::JourneyRate | Metric::SentRate | Metric::ScheduledRate)
 }
 
 /// Rounded up: intervals of a run are seconds.

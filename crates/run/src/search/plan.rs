@@ -104,6 +104,11 @@ impl SearchOutput {
     }
 }
 
+/// What a scenario file says of its load and its thresholds: a probe has a load of its own, and is judged by the
+/// objective.
+const OF_ONE_RUN: [&str; 8] =
+    ["rate", "stage", "replay", "speed", "replay-column", "think", "count", "fail-if"];
+
 /// The options of one probe: those of the search, at this rate (`None` for the estimate in a closed loop).
 ///
 /// # Errors
@@ -115,11 +120,19 @@ pub fn probe_options(
     length: Nanos,
     seed: Option<u64>,
 ) -> anyhow::Result<GivenOptions> {
-    let mut options = match rate {
-        // A closed loop without think times: nothing in it is random.
-        None => given.without(&["arrivals", "jitter", "max-in-flight", "seed"]),
-        Some(_) => given.without(&["users"]),
+    let of_the_other_loop: &[&str] = match rate {
+        None => &["arrivals", "jitter", "max-in-flight"],
+        Some(_) => &["users"],
     };
+    let mut options = given.without(of_the_other_loop);
+    if rate.is_none() && !given.names_scenario() {
+        // A closed loop without think times: nothing in it is random.
+        options = options.without(&["seed"]);
+    }
+    if given.names_scenario() {
+        let others = OF_ONE_RUN.iter().chain(of_the_other_loop).filter(|name| !given.has(name));
+        others.for_each(|name| options.withhold(name));
+    }
     if let Some(rate) = rate {
         options.set("rate", [exact(rate)?.written()]);
     }

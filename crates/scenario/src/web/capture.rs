@@ -3,6 +3,7 @@
 //! Everything here is bounded: the response by how much of it was kept, a value by [`VALUE_BYTES`], the time by
 //! expressions that cannot run away.
 
+use codec::FailedCheck;
 use codec::web::ReceivedResponse;
 use regex::bytes::Regex;
 use serde_json::Value;
@@ -62,9 +63,47 @@ impl Capture {
     pub(crate) fn reads_body(&self) -> bool {
         self.from.reads_body()
     }
+
+    /// That there was no value, or none that fits.
+    #[cold]
+    pub(crate) fn failed(&self, response: &ReceivedResponse) -> FailedCheck {
+        let pattern = self.regex.as_ref().map(|regex| format!(" that matches `{regex}`")).unwrap_or_default();
+        self.from.failed(&format!("a value to capture{pattern}"), response)
+    }
 }
 
 impl From {
+    /// A check of this place, what it expected there, and what is there.
+    #[cold]
+    fn failed(&self, expected: &str, response: &ReceivedResponse) -> FailedCheck {
+        let place = match self {
+            From::Json(pointer) => format!("json {pointer}"),
+            From::Header(name) => format!("header {name}"),
+            From::Cookie(name) => format!("cookie {name}"),
+            From::Body => "body".to_owned(),
+        };
+        let found = match self {
+            // What a cookie holds is mostly a session.
+            From::Cookie(_) => self.text(response).map(|_| "a value".to_owned()),
+            From::Body => Some(String::from_utf8_lossy(&response.body).into_owned()),
+            _ => self.text(response).map(|text| format!("{}: {text}", self.last_name())),
+        };
+        let found = found.unwrap_or_else(|| match self {
+            From::Json(_) => format!("nothing there in {}", String::from_utf8_lossy(&response.body)),
+            _ => "nothing there".to_owned(),
+        });
+        FailedCheck::new(format!("{place}: expected {expected}"), found.as_bytes())
+    }
+
+    /// By which a secret is known as one.
+    fn last_name(&self) -> &str {
+        match self {
+            From::Json(pointer) => pointer.last_name(),
+            From::Header(name) | From::Cookie(name) => name,
+            From::Body => "body",
+        }
+    }
+
     pub(crate) fn reads_body(&self) -> bool {
         matches!(self, From::Json(_) | From::Body)
     }
@@ -83,6 +122,19 @@ impl From {
 }
 
 impl Look {
+    /// That it does not hold of `response`.
+    #[cold]
+    pub(crate) fn failed(&self, response: &ReceivedResponse) -> FailedCheck {
+        let expected = match &self.wanted {
+            Wanted::Equals(value) => value.to_string(),
+            Wanted::Matches(regex) => format!("to match `{regex}`"),
+            Wanted::Contains(part) => format!("to contain `{part}`"),
+            Wanted::Exists(true) => "to exist".to_owned(),
+            Wanted::Exists(false) => "not to exist".to_owned(),
+        };
+        self.at.failed(&expected, response)
+    }
+
     pub(crate) fn holds(&self, response: &ReceivedResponse) -> bool {
         match (&self.wanted, &self.at) {
             (Wanted::Exists(wanted), From::Json(pointer)) => {

@@ -4,8 +4,9 @@
 //! a request in which nothing is filled in is never copied into it.
 
 use codec::web::{Ask, Asked, Keep, ReceivedResponse, Rendered, Script};
-use codec::{Next, Origin, Route};
+use codec::{FailedCheck, Next, Origin, Route};
 
+use super::capture::Capture;
 use super::cookies::Jar;
 use super::step::place;
 use crate::journey::{Filling, Position};
@@ -119,14 +120,14 @@ impl Script for Scenario {
         self.plays.iter().filter(|play| play.number.is_some()).count()
     }
 
-    fn take(&self, checks: u16, response: ReceivedResponse) -> Option<Taken> {
+    fn take(&self, checks: u16, response: ReceivedResponse) -> Result<Taken, FailedCheck> {
         let step = &self.steps[usize::from(checks)];
-        if !step.web.looks.iter().all(|look| look.holds(&response)) {
-            return None;
+        if let Some(look) = step.web.looks.iter().find(|look| !look.holds(&response)) {
+            return Err(look.failed(&response));
         }
-        let values = step.web.captures.iter().map(|capture| capture.take(&response));
-        let values = values.collect::<Option<_>>()?;
-        Some(Taken { values, response })
+        let value = |capture: &Capture| capture.take(&response).ok_or_else(|| capture.failed(&response));
+        let values = step.web.captures.iter().map(value).collect::<Result<_, _>>()?;
+        Ok(Taken { values, response })
     }
 
     fn advance(&self, mut journey: Journey, taken: Option<Taken>) -> Next<Journey> {

@@ -98,7 +98,7 @@ fn a_usual_terminal_shows_everything() {
         COLOURED,
         &expect![[r#"
             | parallax  mariadbd (-p 4711)                                          watching
-            | mysql on port 3306, 12 connections, 36 000 requests
+            | mysql on port 3306, 12 connections, 36000 requests
             | ██████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 12 s of 30 s, 18 s left
             | throughput       30/s  ▇▇▇▇▇▇▇▇▇▇▇▇
             |
@@ -133,7 +133,7 @@ fn a_tall_one_shows_more_rows() {
         COLOURED,
         &expect![[r#"
             | parallax  mariadbd (-p 4711)                                                              watching
-            | mysql on port 3306, 12 connections, 36 000 requests
+            | mysql on port 3306, 12 connections, 36000 requests
             | ████████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 12 s of 30 s, 18 s left
             | throughput       30/s  ▇▇▇▇▇▇▇▇▇▇▇▇
             |

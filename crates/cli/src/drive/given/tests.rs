@@ -33,6 +33,8 @@ fn every_option_of_a_run_is_one_of_drive() {
         // Of the process, whatever it writes: applied before the options are read.
         "record-mode",
         "callers",
+        "on-invalid",
+        "record-mode",
         "help",
         "version",
     ];

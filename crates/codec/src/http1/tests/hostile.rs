@@ -48,6 +48,24 @@ fn bytes_that_answer_nothing_are_refused() {
     assert!(session.handle_input(b"", &mut Vec::new()).is_ok());
 }
 
+/// If this fails, a server that sends more than it announced has good responses, or its next request a bad one.
+#[test]
+fn bytes_behind_a_response_are_reported_with_it() {
+    let trailing = |requests: &[&'static str], input: &str| {
+        let mut session = Connection::new(requests).protocol().session(Origin(0));
+        let out = &mut Vec::new();
+        for n in 0..requests.len() as u32 {
+            session.request(&n, Key(n.into()), out);
+        }
+        session.handle_input(input.as_bytes(), out).unwrap().trailing
+    };
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    assert!(!trailing(&["GET"], response));
+    assert!(trailing(&["GET"], &format!("{response}!")));
+    assert!(trailing(&["GET"], &format!("{response}{response}")));
+    assert!(!trailing(&["GET", "GET"], &format!("{response}{response}")));
+}
+
 #[test]
 fn nothing_is_read_after_an_answer_that_could_not_be() {
     let mut session = Connection::new(&["GET", "GET"]).protocol().session(Origin(0));

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::ensure;
 use rcgen::{CertificateParams, generate_simple_self_signed};
 use run::environment::Environment;
+use run::mode::Mode;
 use run::options::OPTIONS;
 use run::prepare::{PreparedRun, prepare};
 use run::search::{SearchOutput, SearchPlan, SearchRequest};
@@ -33,6 +34,10 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("jitter", [Some("1ms"), Some("2ms")]),
     ("stage", [Some("constant 5/s 1s"), Some("constant 6/s 1s")]),
     ("replay", [Some("one.log"), Some("two.log")]),
+    ("replay-times-only", [None, Some("true")]),
+    ("replay-methods", [Some("GET"), Some("GET,POST")]),
+    ("replay-filter", [Some("^/a"), Some("^/b")]),
+    ("replay-credentials", [None, Some("true")]),
     ("speed", [Some("2x"), Some("3x")]),
     ("replay-column", [Some("a"), Some("b")]),
     ("duration", [Some("1s"), Some("2s")]),
@@ -66,6 +71,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("connect-timeout", [Some("1s"), Some("2s")]),
     ("checkout-timeout", [Some("1s"), Some("2s")]),
     ("drain", [Some("1s"), Some("2s")]),
+    ("keep-trying", [None, Some("true")]),
     ("watch", [Some("1"), Some("ssh:h:2")]),
     ("profile", [Some("1"), Some("2")]),
     ("watch-cpu", [None, Some("self")]),
@@ -76,9 +82,11 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("jsonl", [Some("a.jsonl"), Some("b.jsonl")]),
     ("csv", [Some("a.csv"), Some("b.csv")]),
     ("output", [Some("a"), Some("b")]),
+    ("no-record", [None, Some("true")]),
     ("requests", [Some("all"), Some("slowest=5")]),
     ("json", [None, Some("true")]),
     ("quiet", [None, Some("true")]),
+    ("verbose", [None, Some("true")]),
     ("no-tui", [None, Some("true")]),
     ("no-color", [None, Some("true")]),
 ];
@@ -107,6 +115,7 @@ const RUNS: &[Line] = &[
     &[URL, ("stage", "constant 5/s 9s poisson"), ("seed", "9")],
     &[URL, ("replay", "one.log")],
     &[URL, ("replay", "columns.csv"), ("replay-column", "a")],
+    &[URL, ("replay", "requests.jsonl")],
     &[URL, ("requests", "sample=5%"), ("seed", "9")],
     &[URL, ("prometheus", "127.0.0.1:3")],
     &[URL, ("otlp", "http://127.0.0.1:1/")],
@@ -146,6 +155,12 @@ fn files(folder: &Path) {
     fs::write(folder.join("both.pem"), one + &two).unwrap();
     fs::write(folder.join("one.log"), "1.0\n2.0\n").unwrap();
     fs::write(folder.join("two.log"), "1.0\n3.0\n").unwrap();
+    let requests = [
+        r#"{"time": 1.0, "path": "/a", "headers": {"Cookie": "a=b"}}"#,
+        r#"{"time": 2.0, "path": "/b"}"#,
+        r#"{"time": 3.0, "method": "POST", "path": "/a"}"#,
+    ];
+    fs::write(folder.join("requests.jsonl"), requests.join("\n")).unwrap();
     fs::write(folder.join("columns.csv"), "a,b\n1.0,1.0\n2.0,3.0\n").unwrap();
     for (name, scheme) in [("one", "http"), ("secure", "https"), ("other", "http")] {
         let scenario = format!(
@@ -175,10 +190,12 @@ fn typed(line: Line, option: (&str, Option<&str>), folder: &Path) -> GivenOption
 /// Everything that conducting and printing the run read.
 fn effect_of(run: &PreparedRun) -> String {
     let PreparedRun { plan, protocol, thresholds, sinks, keep, watch_cpu, data_limit, spec, .. } = run;
-    let output = (&spec.output.folder, spec.output.json, spec.output.no_color, spec.display());
+    let output = &spec.output;
+    let output =
+        (&output.folder, output.json, output.no_color, output.no_record, output.verbose, spec.display());
     format!(
-        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {output:?}",
-        spec.observers
+        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {} {output:?}",
+        spec.observers, spec.limits.keep_trying
     )
 }
 
@@ -203,7 +220,7 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
             };
             let runs = search::planned(&SearchPlan::of(&request)?, given, &environment)?;
             // A search reads its output from the options: that of its probes is printed nowhere.
-            let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu));
+            let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu, run.spec.limits.keep_trying));
             format!("{runs:?} {:?}", SearchOutput::of(given))
         }
         Mode::Calibrate => {
@@ -218,8 +235,13 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
 fn every_option_is_used_or_refused_in_every_mode() {
     let folder = tempfile::tempdir().unwrap();
     files(folder.path());
-    let modes =
-        [(Mode::Run, RUNS), (Mode::Scenario, SCENARIOS), (Mode::Search, RUNS), (Mode::Calibrate, &RUNS[..1])];
+    let modes = [
+        (Mode::Run, RUNS),
+        (Mode::Scenario, SCENARIOS),
+        (Mode::Search, RUNS),
+        (Mode::Search, SCENARIOS),
+        (Mode::Calibrate, &RUNS[..1]),
+    ];
     let (mut used, mut accepted, mut wrong) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for (mode, lines) in modes {
         for (line, option) in lines.iter().flat_map(|line| OPTIONS.iter().map(move |option| (*line, option)))

@@ -3,9 +3,8 @@
 use units::Nanos;
 
 use super::{Evidence, degraded, is_over_share, known_sum, percent};
-use crate::check::Check;
-use crate::document::Finding;
-use crate::series::Second;
+use record::document::Finding;
+use record::{Check, Second};
 
 /// Hyperfoil's CPU watchdog warns when a core is idle for less than 20 %; Locust warns at 90 % of its process.
 const BUSY_PER_MILLE: u64 = 800;

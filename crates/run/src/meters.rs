@@ -1,18 +1,27 @@
-//! The meters of a run, and what they measured in one interval or in all.
+//! Hiccup meters on the CPUs of this host, and what they saw of one interval or of all. `parallax hiccup` starts them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use host::{Accounts, Causes, HiccupMeter, MeterSettings, Wake, explain};
+use host::{Accounts, Causes, HiccupMeter, MeterSettings, Priority, Wake, explain};
 use record::Durations;
 use record::document::MissingFact;
 use record::observation::hiccup::{CausesNs, HiccupLine, Hiccups, Stall};
 use units::Nanos;
 
-use super::args::{Args, written};
-
 /// When this process received SIGCONT: the latest times.
 pub type Continued = Arc<Mutex<Vec<Nanos>>>;
+
+/// How meters measure.
+pub struct MeterPlan {
+    /// Time between two ticks.
+    pub resolution: Nanos,
+    pub priority: Priority,
+    /// The priority as its option has it.
+    pub urgency: String,
+    /// Stalls from this length on are reported one by one.
+    pub threshold: Nanos,
+}
 
 /// The running meters, and the thread that reads the kernel's accounts.
 pub struct Meters {
@@ -42,16 +51,18 @@ pub struct Seen {
 }
 
 impl Meters {
+    /// Starts one meter per entry of `cpus`, pinned to it where it names a CPU.
+    ///
     /// # Errors
     ///
     /// When a meter cannot be pinned to its CPU or cannot get its priority.
-    pub fn start(args: &Args, cpus: &[Option<usize>], continued: Continued) -> anyhow::Result<Meters> {
+    pub fn start(plan: &MeterPlan, cpus: &[Option<usize>], continued: Continued) -> anyhow::Result<Meters> {
         let start = |&cpu: &Option<usize>| {
             let settings =
-                MeterSettings { every: args.resolution, cpu, priority: args.priority, reads_run_queue: true };
+                MeterSettings { every: plan.resolution, cpu, priority: plan.priority, reads_run_queue: true };
             let place = cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
             let meter = HiccupMeter::start_with(settings).with_context(|| {
-                let urgency = written(args.priority);
+                let urgency = &plan.urgency;
                 format!("cannot start a meter{place} at priority {urgency} (nice below 0 and fifo need root or CAP_SYS_NICE)")
             })?;
             Ok((cpu, meter))
@@ -59,7 +70,7 @@ impl Meters {
         let each = cpus.iter().map(start).collect::<anyhow::Result<Vec<_>>>()?;
         let accounts = Accounts::start().context("cannot start a thread for the accounts")?;
         let zero = clock::now();
-        Ok(Meters { each, accounts, continued, threshold: args.threshold, zero })
+        Ok(Meters { each, accounts, continued, threshold: plan.threshold, zero })
     }
 
     /// The zero of the record.
@@ -114,6 +125,12 @@ const STALLS_KEPT: usize = 100;
 
 /// Stalls are counted in classes that begin at these lengths.
 const OVER: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(10), Nanos::from_millis(100)];
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally::new()
+    }
+}
 
 impl Tally {
     /// A tally without ticks or stalls.

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent};
-use crate::check::Check;
-use crate::document::Finding;
+use record::Check;
+use record::document::Finding;
 
 /// One refused descriptor is a request that failed for a reason that has nothing to do with the server.
 pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {

@@ -1,8 +1,8 @@
 //! Whether the kernel's arrival timestamps can be trusted.
 
 use super::{Evidence, is_over_share, percent};
-use crate::check::Check;
-use crate::document::{ArrivalStamps, Finding, Stamps, VerdictWord};
+use record::Check;
+use record::document::{ArrivalStamps, Finding, Stamps, VerdictWord};
 
 /// No finding if the user chose it (`--stamps read`): the report then says that `client_lag` is absent.
 pub(super) fn read_stamps(evidence: &Evidence<'_>) -> Option<Finding> {

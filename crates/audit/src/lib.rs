@@ -9,19 +9,16 @@ mod lateness;
 mod load;
 mod resources;
 mod run;
+mod saturation;
 mod stamps;
 mod statistics;
 
 use units::Nanos;
 
-use crate::check::Check;
-use crate::document::{
+use record::document::{
     Document, Finding, Host, LoadChange, Model, Stamps, State, Unchecked, Verdict, VerdictWord,
 };
-use crate::durations::Durations;
-use crate::interval::Interval;
-use crate::outcome::Outcome;
-use crate::series::Second;
+use record::{Check, Durations, Interval, Outcome, Second};
 
 /// The data that a verdict is based on.
 #[derive(Debug, Clone, Copy)]
@@ -77,12 +74,12 @@ const RULES: [Rule; 32] = [
     run::conservation,
     run::nothing_measured,
     run::broken_off,
+    saturation::offered_load,
+    saturation::kept_up,
     run::cut_off,
     resources::descriptors,
     resources::ports,
-    load::offered_load,
     load::load_changed,
-    load::kept_up,
     lateness::schedule_lag,
     lateness::client_lag,
     lateness::client_stall,

@@ -3,12 +3,8 @@
 use units::Nanos;
 
 use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent, quantile};
-use crate::check::Check;
-use crate::document::{Finding, Model, VerdictWord};
-use crate::durations::Durations;
-use crate::interval::{Interval, Lag, Series};
-use crate::series::Second;
-use crate::surroundings::{LATE, WorkerSecond};
+use record::document::{Finding, Model, VerdictWord};
+use record::{Check, Durations, Interval, LATE, Lag, Second, Series, WorkerSecond};
 
 /// wrk2 and Rally measure how late they send; the limit of max(1 ms, 10 % of the median service) is the
 /// methodology's own rule, and ten times that leaves nothing of the schedule. Service, because response has the
@@ -39,7 +35,7 @@ pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// The lags of all requests that got this far, whatever their outcome: a request that was started late and then
 /// refused was late too.
-fn of_all(total: &Interval, lag: Lag) -> Durations {
+pub(super) fn of_all(total: &Interval, lag: Lag) -> Durations {
     let of = |series| total.series(series).cloned().unwrap_or_default();
     let mut all = of(Series::Phase(lag.phase()));
     all.merge(&of(Series::FailedLag(lag)));

@@ -1,8 +1,8 @@
 //! The audit told what the client and its host went through.
 
 use super::*;
-use crate::document::{Ceiling, HostLimits, PortRange};
-use crate::surroundings::{HostSecond, WorkerSecond};
+use record::document::{Ceiling, HostLimits, PortRange};
+use record::{HostSecond, WorkerSecond};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 

@@ -1,9 +1,8 @@
 //! Whether the run counted everything, ended by itself, and measured anything at all.
 
 use super::{Evidence, ended_in};
-use crate::check::Check;
-use crate::document::{Finding, State, VerdictWord};
-use crate::outcome::Outcome;
+use record::document::{Finding, State, VerdictWord};
+use record::{Check, Outcome};
 
 /// Scheduled = the sum of all outcomes. Not a limit but a law: a run that breaks it has lost count.
 pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -23,21 +22,19 @@ pub(super) fn nothing_measured(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.total.counts.ok == 0 && evidence.state != State::Running).then(|| Finding {
         check: Check::NothingMeasured,
         makes: VerdictWord::Invalid,
-        measured: format!("no request succeeded{}", most_frequent_outcome(evidence)),
+        measured: format!("no request succeeded{}", cause(evidence)),
         limit: "at least one ok".to_owned(),
         advice: "see the outcomes below, and fix their cause first".to_owned(),
     })
 }
 
-/// The outcome of most requests, as the rest of a sentence.
-fn most_frequent_outcome(evidence: &Evidence<'_>) -> String {
+/// The outcome that explains the others, as the rest of a sentence.
+fn cause(evidence: &Evidence<'_>) -> String {
     let scheduled = evidence.total.counts.scheduled;
-    let counts = Outcome::ALL.map(|outcome| (ended_in(evidence, outcome), outcome));
-    match counts.into_iter().max_by_key(|(count, _)| *count) {
-        Some((count, outcome)) if count > 0 => {
-            format!(": {count} of {scheduled} ended in {}", outcome.name())
-        }
-        _ => format!(": {scheduled} were scheduled"),
+    let count = |outcome| ended_in(evidence, outcome);
+    match Outcome::cause(count) {
+        Some(outcome) => format!(": {} of {scheduled} ended in {}", count(outcome), outcome.name()),
+        None => format!(": {scheduled} were scheduled"),
     }
 }
 

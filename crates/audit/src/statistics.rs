@@ -3,12 +3,8 @@
 use units::Nanos;
 
 use super::{Evidence, degraded};
-use crate::check::Check;
-use crate::document::{Finding, LoadOrder, Model, State, VerdictWord};
-use crate::durations::Durations;
-use crate::outcome::Outcome;
-use crate::phase::Phase;
-use crate::series::Second;
+use record::document::{Finding, LoadOrder, Model, State, VerdictWord};
+use record::{Check, Durations, Outcome, Phase, Second};
 
 /// The tolerance, as a share of the time that requests were outstanding; runs are compared with the same margin.
 const LITTLE_PER_MILLE: u128 = 20;
@@ -228,8 +224,8 @@ pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
         check: Check::Independence,
         makes: VerdictWord::Valid,
         measured: format!(
-            "response times differ so much from second to second that these {n} requests are worth only \
-             {effective:.0} independent samples: the {} too narrow",
+            "these {n} requests are worth only {effective:.0} independent samples, because response times differ \
+             from second to second: the {} too narrow",
             interval_of(&starved)
         ),
         limit: needed_of(&starved),

@@ -3,12 +3,10 @@
 mod client;
 
 use super::*;
-use crate::document::ArrivalStamps;
-use crate::document::LoadOrder;
-use crate::outcome::Failure;
-use crate::phase::Phase;
-use crate::timeline::Timeline;
 use VerdictWord::{Degraded, Invalid};
+use record::document::ArrivalStamps;
+use record::document::LoadOrder;
+use record::{Failure, Phase, Timeline};
 
 const MS: u64 = 1_000_000;
 
@@ -304,8 +302,9 @@ fn a_backlog_at_the_end_of_the_window_is_named() {
     let (total, seconds) = falling_behind();
     let run = Evidence { seconds: &seconds, ..evidence(&total) };
     check(&run, &[("kept_up", Degraded)]);
-    let measured = audit(&run).findings.remove(0).measured;
-    assert!(measured.starts_with("50 of 150 requests were still outstanding"), "{measured}");
+    let finding = audit(&run).findings.remove(0);
+    assert!(finding.measured.starts_with("server saturated: 10/s of 15/s"), "{}", finding.measured);
+    assert!(finding.measured.contains("50 of 150 requests were still outstanding"), "{}", finding.measured);
     // A window that reaches beyond the last request due, and connections that hold as many.
     check(&Evidence { window: Nanos::from_secs(15), ..run }, &[("kept_up", Degraded)]);
     check(&Evidence { slots: 49, ..run }, &[("kept_up", Degraded)]);
@@ -361,10 +360,56 @@ fn a_load_that_was_not_offered_is_named() {
         let mut total = healthy();
         fail(&mut total, queue_full, Outcome::QueueFull);
         fail(&mut total, not_sent, Outcome::NotSent);
-        let expected: &[_] = if found { &[("offered_load", Degraded)] } else { &[] };
+        let expected: &[_] = if found { &[("kept_up", Degraded)] } else { &[] };
         check(&evidence(&total), expected);
         check(&Evidence { model: Model::Closed, ..evidence(&total) }, &[]);
     }
+}
+
+/// 1000 `ok` requests of 16,000 that were due in 10 s: each was in flight for `wait` milliseconds, on 10 connections.
+fn mostly_unsent(wait: u64) -> Interval {
+    let mut total = Interval::default();
+    add(&mut total, 1_000, &ok(0, wait * MS, 0));
+    fail(&mut total, 15_000, Outcome::QueueFull);
+    total.outstanding_time = Some(u128::from(1_000 * wait * MS));
+    total
+}
+
+/// If this fails, a load generator that is too slow calls the server saturated, or the other way round.
+#[test]
+fn a_rate_that_was_missed_is_the_fault_of_whoever_waited_least() {
+    let of_cpu = |cpu| Second { ok: 1_000, ..second(Nanos::from_secs(10), cpu) };
+    let busy = [of_cpu(Nanos::from_millis(9_900))];
+    let idle = [of_cpu(Nanos::from_millis(3_000))];
+    // The connections wait for this client: 1000 × 2 ms are 2 % of 10 connections × 10 s.
+    let total = mostly_unsent(2);
+    let run = Evidence { seconds: &busy, ..evidence(&total) };
+    check(&run, &[("offered_load", Invalid), ("worker_cpu", Degraded)]);
+    let measured = audit(&run).findings.remove(0).measured;
+    assert!(measured.starts_with("this client offered"), "{measured}");
+    assert!(measured.contains("of 1600/s"), "{measured}");
+    assert!(measured.contains("93.8 % of 16000 requests due were not sent"), "{measured}");
+    // This client waits for the server: 1000 × 95 ms are 95 %.
+    let total = mostly_unsent(95);
+    let run = Evidence { seconds: &busy, ..evidence(&total) };
+    check(&run, &[("kept_up", Degraded), ("worker_cpu", Degraded)]);
+    let measured = audit(&run).findings.remove(0).measured;
+    assert!(measured.starts_with("server saturated: 100/s of 1600/s"), "{measured}");
+    // Connections that are idle on both sides, such as those of transactions that pause.
+    let total = mostly_unsent(2);
+    check(&Evidence { seconds: &idle, ..evidence(&total) }, &[("kept_up", Degraded)]);
+}
+
+/// If this fails, the reason that explains the others is read after them.
+#[test]
+fn saturation_is_the_first_reason_among_its_equals() {
+    let mut total = mostly_unsent(95);
+    add(&mut total, 4, &ok(120 * MS, 95 * MS, 0));
+    let changes = [LoadChange { at_ns: 1, change: LoadOrder::Paused, rate_per_s: None }];
+    let run = Evidence { changes: &changes, state: State::Recovered, ..evidence(&total) };
+    let found = names(&run);
+    assert_eq!(found[0].0, "kept_up", "{found:?}");
+    assert!(found.len() >= 3, "{found:?}");
 }
 
 #[test]

@@ -1,0 +1,195 @@
+//! Whether an open loop's requests were sent and answered as fast as they were due, and if not, who was too slow: this
+//! client or the server.
+
+use units::{Nanos, rate};
+
+use super::{Evidence, cpu, ended_in, is_over_share, lateness, percent};
+use record::document::{Finding, Model, State, VerdictWord};
+use record::{Check, Durations, Lag, Outcome, Phase, Second};
+
+/// At most 0.1 % of what was due may be left unsent: k6 counts them as `dropped_iterations`, Nighthawk as pool
+/// overflow, and neither calls the run bad. METHODOLOGY.md, the load that was asked for.
+const UNSENT_PER_MILLE: u64 = 1;
+
+/// What may be left at the window's end where it is more than the connections hold: the share over which a
+/// percentile that is printed, p99, would fall among them. Of requests that were never sent, the share that makes a
+/// run of a client that is too slow invalid.
+const BACKLOG_PER_MILLE: u64 = 10;
+
+/// Connections that are in use for less than this share of the time are not what limits the rate. A server that is
+/// the limit has a request on each of them nearly all the time (Little's law); a client that is the limit leaves them
+/// idle, the more the slower it is.
+const BUSY_PER_MILLE: u64 = 500;
+
+/// What an open loop was to do in its window, and did not.
+struct Shortfall {
+    scheduled: u64,
+    /// Due, and never sent.
+    unsent: u64,
+    /// Outstanding at the window's end, and how many were scheduled up to then; absent where that is no finding.
+    backlog: Option<(u64, u64)>,
+}
+
+impl Shortfall {
+    fn of(evidence: &Evidence<'_>) -> Option<Shortfall> {
+        if evidence.model != Model::Open {
+            return None;
+        }
+        let scheduled = evidence.total.counts.scheduled;
+        let unsent = [Outcome::QueueFull, Outcome::NotSent].map(|outcome| ended_in(evidence, outcome));
+        let unsent: u64 = unsent.iter().sum();
+        let backlog = backlog(evidence);
+        let is_short = backlog.is_some() || is_over_share(unsent, scheduled, UNSENT_PER_MILLE);
+        is_short.then_some(Shortfall { scheduled, unsent, backlog })
+    }
+
+    /// So much that it decides about the percentiles that are printed.
+    fn is_grave(&self) -> bool {
+        self.backlog.is_some() || is_over_share(self.unsent, self.scheduled, BACKLOG_PER_MILLE)
+    }
+
+    /// `93.8 % of 16000 requests due were not sent`, and the backlog.
+    fn in_words(&self) -> String {
+        let unsent = is_over_share(self.unsent, self.scheduled, UNSENT_PER_MILLE).then(|| {
+            format!(
+                "{} of {} requests due were not sent",
+                percent(self.unsent, self.scheduled),
+                self.scheduled
+            )
+        });
+        let backlog = self.backlog.map(|(outstanding, scheduled)| {
+            format!(
+                "{outstanding} of {scheduled} requests were still outstanding at the end of the window, so response \
+                 time grows with the length of the run"
+            )
+        });
+        unsent.into_iter().chain(backlog).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The client was too slow for the rate: whatever the run shows is of another load.
+pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
+    let shortfall = Shortfall::of(evidence)?;
+    if !is_client_the_limit(evidence) {
+        return None;
+    }
+    let sent = per_s(evidence, shortfall.scheduled.saturating_sub(shortfall.unsent));
+    Some(Finding {
+        check: Check::OfferedLoad,
+        makes: if shortfall.is_grave() { VerdictWord::Invalid } else { VerdictWord::Degraded },
+        measured: format!(
+            "this client offered {} of {}: {}; its connections were in use only {} of the time",
+            rate(sent),
+            rate(per_s(evidence, shortfall.scheduled)),
+            shortfall.in_words(),
+            percent(busy_per_mille(evidence), 1_000),
+        ),
+        limit: "0.1 % not sent".to_owned(),
+        advice: "the load generator is too slow for this rate: lower the rate, give it more CPU or --workers, or use \
+                 several hosts"
+            .to_owned(),
+    })
+}
+
+/// The server was too slow for the rate: it has a backlog that grows all run, or that was cut by dropping requests.
+pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
+    let shortfall = Shortfall::of(evidence)?;
+    if is_client_the_limit(evidence) {
+        return None;
+    }
+    let head = if shortfall.is_grave() {
+        let (done, due) = (answered_per_s(evidence), per_s(evidence, shortfall.scheduled));
+        format!("server saturated: {} of {}; ", rate(done), rate(due))
+    } else {
+        String::new()
+    };
+    Some(Finding {
+        check: Check::KeptUp,
+        makes: VerdictWord::Degraded,
+        measured: format!("{head}{}", shortfall.in_words()),
+        limit: format!(
+            "0.1 % not sent; 1 % outstanding, or the {} that its connections hold",
+            evidence.slots
+        ),
+        advice: "lower the rate, allow more connections if the server has room for them, or find the highest rate \
+                 with --search"
+            .to_owned(),
+    })
+}
+
+/// Whether this client had more to do than it could, and left its connections idle meanwhile.
+fn is_client_the_limit(evidence: &Evidence<'_>) -> bool {
+    let signs = [
+        lateness::schedule_lag,
+        lateness::client_lag,
+        cpu::worker_cpu,
+        cpu::process_cpu,
+        cpu::cpu_quota,
+        cpu::run_queue,
+    ];
+    busy_per_mille(evidence) < BUSY_PER_MILLE && signs.iter().any(|sign| sign(evidence).is_some())
+}
+
+/// For which share of the run its connections had requests on them that the server had not answered. A response that
+/// waits to be read keeps a connection, too, but that is this client's doing.
+fn busy_per_mille(evidence: &Evidence<'_>) -> u64 {
+    let total = evidence.total;
+    let sum = |phase| total.phase(phase).map_or(0, Durations::sum_ns);
+    let sent = [Phase::Send, Phase::Wait, Phase::Receive].into_iter().map(sum).sum();
+    let unread = lateness::of_all(total, Lag::Client).sum_ns();
+    let on_the_way = total.outstanding_time.map(|all| all.saturating_sub(unread));
+    let whole = u128::from(evidence.slots.max(1)) * length_ns(evidence).max(1);
+    // Without the counter's account (a record that was cut off), that of the `ok` requests alone.
+    let share = on_the_way.unwrap_or(sent) * 1_000 / whole;
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// Of the whole run, its drain included.
+fn length_ns(evidence: &Evidence<'_>) -> u128 {
+    let seconds: u128 = evidence.seconds.iter().map(|second| u128::from(second.length_ns)).sum();
+    seconds.max(u128::from(evidence.window.0))
+}
+
+/// Per second of the window; while a run goes on, of what it has had so far.
+fn per_s(evidence: &Evidence<'_>, count: u64) -> f64 {
+    let ns = if evidence.window == Nanos::ZERO { length_ns(evidence) } else { evidence.window.0.into() };
+    count as f64 * 1e9 / ns.max(1) as f64
+}
+
+/// `ok` responses per second of the window.
+fn answered_per_s(evidence: &Evidence<'_>) -> f64 {
+    let within = within(evidence);
+    match within.is_empty() {
+        true => per_s(evidence, evidence.total.counts.ok),
+        false => per_s(evidence, within.iter().map(|second| second.ok).sum()),
+    }
+}
+
+/// The seconds that end within the window.
+fn within<'a>(evidence: &Evidence<'a>) -> Vec<&'a Second> {
+    let ends_within =
+        |second: &&Second| second.start_ns.saturating_add(second.length_ns) <= evidence.window.0;
+    evidence.seconds.iter().filter(ends_within).collect()
+}
+
+/// Requests outstanding at the window's end where they are too many, and those scheduled by then.
+fn backlog(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
+    if evidence.state == State::Running {
+        return None;
+    }
+    let seconds = within(evidence);
+    // Of a run that was given a count alone, the window may reach beyond the last request that was due.
+    let due = seconds.iter().rposition(|second| second.scheduled > 0)?;
+    let scheduled: u64 = seconds[..=due].iter().map(|second| second.scheduled).sum();
+    let ended: u64 = seconds[..=due].iter().map(|second| ended_by_itself(second)).sum();
+    let outstanding = scheduled.saturating_sub(ended);
+    let is_over = outstanding > evidence.slots && is_over_share(outstanding, scheduled, BACKLOG_PER_MILLE);
+    is_over.then_some((outstanding, scheduled))
+}
+
+/// Without those that ended because the run did.
+fn ended_by_itself(second: &Second) -> u64 {
+    let by_the_run = [Outcome::NotSent.name(), Outcome::InFlight.name()];
+    let failed = second.failures.iter().filter(|entry| !by_the_run.contains(&entry.outcome.as_str()));
+    second.ok + failed.map(|entry| entry.count).sum::<u64>()
+}

@@ -1,0 +1,71 @@
+//! What `drive` can do with its options, and which of them each of these modes uses.
+
+use anyhow::bail;
+
+use crate::options::{GivenOptions, Group, named};
+
+/// What `drive` is asked to do with its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// One run of URLs or targets.
+    Run,
+    /// One run of a scenario file.
+    Scenario,
+    Search,
+    Calibrate,
+}
+
+impl Mode {
+    /// Why this mode does not use the options of `group`; `None` if it uses them.
+    pub fn refuses(self, group: Group) -> Option<&'static str> {
+        use Group as G;
+        match (self, group) {
+            (Mode::Run, G::Scenario) => Some("is for a scenario; name a file that ends in .toml"),
+            (Mode::Scenario, G::Request) => {
+                Some("is for a URL; a scenario has method, headers and body under its [[request]]")
+            }
+            (Mode::Scenario, G::Expectation) => Some("is for a URL; a scenario has expect under [defaults]"),
+            (Mode::Scenario, G::Recording) => {
+                Some("is for a URL; a scenario has its own requests, and --replay gives their times")
+            }
+            (Mode::Search, G::Schedule | G::Recording) => {
+                Some("cannot be used with --search, which sets the rate and length of each probe")
+            }
+            (Mode::Search, G::Thresholds) => {
+                Some("cannot be used with --search, which judges by its objective")
+            }
+            (Mode::Search, G::Requests | G::Sinks | G::Observers) => {
+                Some("cannot be used with --search, which makes several runs")
+            }
+            (Mode::Search, G::Tui) => {
+                Some("cannot be used with --search, which has no live view; --quiet suppresses its progress")
+            }
+            (Mode::Search, G::Details) => Some(
+                "cannot be used with --search; `parallax report -v` shows the details of one of its probes",
+            ),
+            (Mode::Calibrate, G::Client | G::Json) => None,
+            (Mode::Calibrate, _) => Some(
+                "cannot be used with --calibrate, which uses only -c, --pipeline, --workers, --pace, --stamps and --json",
+            ),
+            _ => None,
+        }
+    }
+
+    /// Refuses the first option that this mode does not use.
+    ///
+    /// # Errors
+    ///
+    /// One line that names the option and the mode.
+    pub fn check(self, given: &GivenOptions) -> anyhow::Result<()> {
+        let driven = if given.names_scenario() { Mode::Scenario } else { Mode::Run };
+        for name in given.0.keys() {
+            let group = named(name).map_or(Group::Users, |option| option.group);
+            let by_driven = || if self == Mode::Search { driven.refuses(group) } else { None };
+            if let Some(why) = self.refuses(group).or_else(by_driven) {
+                let shown = if name == "url" { "a URL".to_owned() } else { format!("--{name}") };
+                bail!("{shown} {why}");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,272 @@
+//! The requests of a recording, to be sent to one server at the recorded times.
+//!
+//! A recording comes from somewhere else and may name any server: its paths are sent to the server of the URL alone.
+//! What is not sent (other methods, what a filter excludes, what cannot be read) is counted. Called by `prepare`.
+
+mod forms;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::str::FromStr;
+
+use anyhow::{Context, bail, ensure};
+use codec::web::{self, Header, Url};
+use record::document::ReplayFacts;
+use regex::Regex;
+use schedule::{Reader, Recorded, Speed};
+
+use self::forms::{Entry, Form};
+use crate::spec::{Model, Replay, Request, RunSpec, Schedule, UrlRequests};
+use crate::values::value;
+
+/// The methods that are sent unless others are asked for: those that change nothing on a server (RFC 9110, 9.2.1).
+pub const METHODS: &str = "GET,HEAD";
+
+/// A set of methods: `GET,HEAD`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Methods(Vec<String>);
+
+impl FromStr for Methods {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Methods, String> {
+        let names: Vec<String> = text.split(',').map(|name| name.trim().to_ascii_uppercase()).collect();
+        let is_method =
+            |name: &String| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if names.iter().all(is_method) {
+            Ok(Methods(names))
+        } else {
+            Err(format!("`{text}` is no list of methods; write for example GET,HEAD,POST"))
+        }
+    }
+}
+
+/// The requests of a recording in the order of their times.
+#[derive(Debug, Default)]
+pub struct Replayed {
+    /// Each once, however often it is sent.
+    pub requests: Vec<web::Request>,
+    /// Which of them is sent at each of the times.
+    pub turns: Vec<u32>,
+    /// Absent where no requests are replayed.
+    pub recorded: Option<Recorded>,
+    pub facts: Option<ReplayFacts>,
+}
+
+/// The most requests that are told apart: each is kept as it is sent, some 200 bytes.
+const MOST_REQUESTS: usize = 500_000;
+
+/// An archive is one document, so all of it is read at once.
+const LARGEST_ARCHIVE: u64 = 256 << 20;
+
+/// Headers that carry credentials.
+const CREDENTIALS: [&str; 3] = ["cookie", "authorization", "proxy-authorization"];
+
+/// Headers that belong to the connection they were recorded on, or that are worked out for each request.
+const OF_CONNECTION: [&str; 8] =
+    ["host", "content-length", "connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect"];
+
+/// Methods that are named when they are left out: a hostile log may invent any number.
+const KNOWN: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE"];
+
+/// Reads the requests of the recording that `spec` names. `None` where its times alone are used: because it was asked
+/// for, because the requests come from elsewhere, or because the recording has none.
+///
+/// # Errors
+///
+/// One line for a recording that cannot be read, and for options that do not go with its requests.
+pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
+    let Model::Open(open) = &spec.load.model else { return Ok(None) };
+    let Schedule::Replay(replay) = &open.schedule else { return Ok(None) };
+    let Request::Urls(urls) = &spec.request else {
+        refuse_unused(replay, "the requests do not come from the recording")?;
+        return Ok(None);
+    };
+    let shown = &replay.file;
+    let cannot = || format!("cannot read the recording `{shown}`");
+    let mut lines = BufReader::new(File::open(shown).with_context(cannot)?);
+    let mut begin = String::new();
+    while begin.trim().is_empty() || begin.starts_with('#') {
+        begin.clear();
+        if lines.read_line(&mut begin).with_context(cannot)? == 0 {
+            return Ok(None);
+        }
+    }
+    let form = forms::detect(&begin);
+    if form == Form::Times {
+        refuse_unused(replay, "the recording has times and no requests")?;
+        return Ok(None);
+    }
+    if replay.times_only {
+        let replay = Replay { times_only: false, ..replay.clone() };
+        refuse_unused(&replay, "--replay-times-only sends no request of the recording")?;
+        return Ok(None);
+    }
+    let mut taking = Taking::of(replay, urls)?;
+    // From its beginning again, so that lines have their numbers.
+    let mut file = File::open(shown).with_context(cannot)?;
+    if form == Form::Archive {
+        let mut text = String::new();
+        (&mut file).take(LARGEST_ARCHIVE + 1).read_to_string(&mut text).with_context(cannot)?;
+        ensure!(text.len() as u64 <= LARGEST_ARCHIVE, "the recording `{shown}` is over 256 MiB; split it");
+        let entries = forms::archive(&text).with_context(|| format!("cannot use the recording `{shown}`"))?;
+        for (time, entry) in entries {
+            taking.take(&time, entry).with_context(|| format!("cannot use the recording `{shown}`"))?;
+        }
+    } else {
+        for line in BufReader::new(file).lines() {
+            let line = line.with_context(cannot)?;
+            let entry = forms::entry(form, &line);
+            taking.take(&line, entry).with_context(|| format!("cannot use the recording `{shown}`"))?;
+        }
+    }
+    let speed = value(&replay.speed).copied().unwrap_or(Speed::RECORDED);
+    taking.finish(speed).with_context(|| format!("cannot use the recording `{shown}`")).map(Some)
+}
+
+/// Refuses the options for the requests of a recording where none of those is sent.
+fn refuse_unused(replay: &Replay, why: &str) -> anyhow::Result<()> {
+    for (is_given, option) in [
+        (replay.times_only, "--replay-times-only"),
+        (replay.methods.is_some(), "--replay-methods"),
+        (replay.filter.is_some(), "--replay-filter"),
+        (replay.credentials, "--replay-credentials"),
+    ] {
+        ensure!(!is_given, "{option} has no effect: {why}; leave it out");
+    }
+    Ok(())
+}
+
+/// What makes two requests one.
+type Identity = (String, String, Vec<(String, String)>, Vec<u8>);
+
+/// Requests as they are taken from a recording.
+struct Taking<'a> {
+    replay: &'a Replay,
+    server: Url,
+    methods: Methods,
+    filter: Option<Regex>,
+    times: Reader,
+    known: HashMap<Identity, u32>,
+    requests: Vec<web::Request>,
+    turns: Vec<u32>,
+    facts: ReplayFacts,
+}
+
+impl<'a> Taking<'a> {
+    fn of(replay: &'a Replay, urls: &UrlRequests) -> anyhow::Result<Taking<'a>> {
+        let [url] = urls.url.as_slice() else {
+            bail!(
+                "--replay sends the requests of the recording to one server; name one URL, or add \
+                 --replay-times-only to request several"
+            );
+        };
+        for (is_given, option) in [(urls.method.is_some(), "-X"), (urls.body.is_some(), "-b")] {
+            ensure!(
+                !is_given,
+                "{option} cannot be used with --replay, which sends what was recorded; add --replay-times-only to \
+                 send another request at the recorded times"
+            );
+        }
+        let methods = replay.methods.as_deref().unwrap_or(METHODS);
+        let methods =
+            methods.parse().map_err(|error: String| anyhow::anyhow!("--replay-methods: {error}"))?;
+        let filter = replay.filter.as_deref().map(Regex::new).transpose().context("--replay-filter")?;
+        Ok(Taking {
+            replay,
+            server: Url::parse(url)?,
+            methods,
+            filter,
+            times: Reader::new(replay.column.clone()),
+            known: HashMap::new(),
+            requests: Vec::new(),
+            turns: Vec::new(),
+            facts: ReplayFacts::default(),
+        })
+    }
+
+    /// Takes one request with its time, or counts why not.
+    fn take(&mut self, time: &str, entry: Option<Entry>) -> anyhow::Result<()> {
+        if time.trim().is_empty() || time.starts_with('#') {
+            self.times.skip();
+            return Ok(());
+        }
+        let request = match entry.ok_or("unreadable".to_owned()).and_then(|entry| self.request(entry)) {
+            Ok(request) => request,
+            Err(why) => {
+                *self.facts.left_out.entry(why).or_default() += 1;
+                self.times.skip();
+                return Ok(());
+            }
+        };
+        self.times.line(time)?;
+        let headers = request.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
+        let path = request.url.path_and_query().to_owned();
+        let identity = (request.method.clone(), path, headers.collect(), request.body.clone());
+        let next = u32::try_from(self.requests.len()).context("it has too many requests; split it")?;
+        let place = *self.known.entry(identity).or_insert(next);
+        if place == next {
+            self.requests.push(request);
+            ensure!(
+                self.requests.len() <= MOST_REQUESTS,
+                "it has more than {MOST_REQUESTS} different requests; split it, or use --replay-filter"
+            );
+        }
+        self.turns.push(place);
+        self.facts.requests += 1;
+        Ok(())
+    }
+
+    /// The request as it is sent, or why it is not.
+    fn request(&mut self, entry: Entry) -> Result<web::Request, String> {
+        let Entry { method, target, headers, body } = entry;
+        let (path, host) = forms::path_of(&target).ok_or("unreadable")?;
+        if !self.methods.0.contains(&method) {
+            let is_known = KNOWN.contains(&method.as_str());
+            return Err(if is_known { format!("method {method}") } else { "other methods".to_owned() });
+        }
+        if self.filter.as_ref().is_some_and(|filter| !filter.is_match(path)) {
+            return Err("filter".to_owned());
+        }
+        let is = |names: &[&str], name: &str| names.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let all = headers.len();
+        let mut headers = headers;
+        if !self.replay.credentials {
+            headers.retain(|(name, _)| !is(&CREDENTIALS, name));
+        }
+        let dropped = headers.len() < all;
+        headers.retain(|(name, _)| !is(&OF_CONNECTION, name) && !name.starts_with(':'));
+        let headers = headers.into_iter().map(|(name, value)| Header { name, value }).collect();
+        let url = self.server.with_path(path);
+        let request = web::Request { method, headers, body, ..web::Request::get(url) };
+        request.check().map_err(|_| "unreadable")?;
+        self.facts.without_credentials += u64::from(dropped);
+        let is_other = host.is_some_and(|host| !host.eq_ignore_ascii_case(self.server.host()));
+        self.facts.of_other_servers += u64::from(is_other);
+        Ok(request)
+    }
+
+    fn finish(self, speed: Speed) -> anyhow::Result<Replayed> {
+        ensure!(
+            !self.turns.is_empty(),
+            "none of its requests is to be sent{}",
+            left_out(&self.facts.left_out)
+        );
+        let (recorded, order) = self.times.finish_in_order(speed)?;
+        let turns = order.into_iter().map(|place| self.turns[place as usize]).collect();
+        Ok(Replayed { requests: self.requests, turns, recorded: Some(recorded), facts: Some(self.facts) })
+    }
+}
+
+/// `: 3 method POST, 2 unreadable; choose others with --replay-methods`.
+fn left_out(reasons: &BTreeMap<String, u64>) -> String {
+    let all: Vec<String> = reasons.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    format!(": {}; choose others with --replay-methods or --replay-filter", all.join(", "))
+}
+
+#[cfg(test)]
+mod tests;
