@@ -17,6 +17,7 @@ pub mod load;
 pub mod measured;
 pub mod meters;
 pub mod mode;
+pub mod observe;
 pub mod options;
 pub mod prepare;
 pub mod protocol;
