@@ -7,6 +7,7 @@
 //! with the first error.
 
 pub mod command;
+pub mod cpu;
 pub mod hiccup;
 pub mod keeper;
 
