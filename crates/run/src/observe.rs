@@ -10,6 +10,11 @@ pub mod command;
 pub mod cpu;
 pub mod hiccup;
 pub mod keeper;
+pub mod pictures;
+#[cfg(feature = "ebpf")]
+pub mod profile;
+#[cfg(feature = "ebpf")]
+pub mod watch;
 
 use std::path::Path;
 use std::sync::Arc;

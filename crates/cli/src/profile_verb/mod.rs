@@ -1,10 +1,7 @@
 //! `parallax profile`: where the threads of a server are, as flame graphs and as tables.
 
 mod args;
-#[cfg(feature = "ebpf")]
-mod capture;
 mod difference;
-mod pictures;
 
 use std::io;
 use std::path::Path;
@@ -13,15 +10,15 @@ use anyhow::ensure;
 use record::Observation;
 use record::document::{EffectiveOption, OptionSource, State};
 use record::observation::ObservationBody;
+use run::effective::EffectiveOptions;
+use run::folder::new_folder;
 use units::Nanos;
 
 pub use self::args::Args;
 use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::output::{printed, report_line, report_notes};
-use crate::{observing, records, terminal};
-use run::effective::EffectiveOptions;
-use run::folder::{ClaimedFolder, new_folder};
+use crate::output::{printed, report_notes};
+use crate::{records, terminal};
 
 /// Runs the verb.
 ///
@@ -35,18 +32,10 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
         return difference::run(before, after, &folder, args.no_color);
     }
     ensure!(args.duration > Nanos::ZERO, "--duration is 0; give a time, such as 10s");
-    let claim = ClaimedFolder::make(&folder)?;
     let mut options = line.effective();
     let shown = folder.display().to_string();
-    if args.controlled {
-        observing::derive(&mut options, "duration", "until the controlling parallax ends it".to_owned());
-    }
     options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
-    let made = profile(args, options, &folder);
-    if made.is_err() && !folder.join("run.json").exists() {
-        claim.release();
-    }
-    made
+    profile(args, options, &folder)
 }
 
 /// Prints the profile whose record is `folder`.
@@ -81,8 +70,32 @@ fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Resul
 
 #[cfg(feature = "ebpf")]
 fn profile(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow::Result<Exit> {
-    let Some(observation) = capture::run(args, options, folder)? else { return Ok(Exit::Done) };
-    let exit = print(&observation, args.json, args.no_color)?;
+    use std::sync::Arc;
+
+    use run::observe::Setting;
+    use run::observe::profile::{ProfileSpec, observe};
+
+    use crate::environment::Process;
+    use crate::output::report_line;
+    use crate::{controlled, signals};
+
+    let stop = signals::stop_flag()?;
+    let spec = ProfileSpec {
+        pids: args.pid.iter().map(|pid| pid.0).collect(),
+        rate: args.rate,
+        duration: (!args.controlled).then_some(args.duration),
+    };
+    let process = Process::new();
+    let setting = Setting { environment: &process.environment(), options, folder: Some(folder), stop: &stop };
+    let mut ready = || if args.controlled { controlled::follow(Arc::clone(&stop)) } else { Ok(()) };
+    let observed = observe(&spec, setting, &mut ready)?;
+    if args.controlled {
+        observed.check_record()?;
+        controlled::closed();
+        return Ok(Exit::Done);
+    }
+    let exit = print(&observed.document, args.json, args.no_color)?;
+    observed.check_record()?;
     report_line(format_args!("record: {}", folder.display()));
     Ok(exit)
 }

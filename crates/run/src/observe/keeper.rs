@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use record::document::{MissingFact, State};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
 use record::{Durations, Event, RecordError};
@@ -28,7 +27,7 @@ pub struct Observed {
     /// Complete, whether or not it could be written.
     pub document: Observation,
     /// The first error when writing the record.
-    pub damage: Option<RecordError>,
+    pub damage: Option<anyhow::Error>,
 }
 
 impl Observed {
@@ -38,7 +37,7 @@ impl Observed {
     ///
     /// When the record is incomplete, and why.
     pub fn check_record(self) -> anyhow::Result<()> {
-        self.damage.map_or(Ok(()), |error| Err(error).context("the record is incomplete"))
+        self.damage.map_or(Ok(()), |error| Err(error.context("the record is incomplete")))
     }
 }
 
@@ -105,7 +104,7 @@ impl Keeper {
             // The caller reports the error in any case.
             let _ = writer.event(&Event::new(at.0, "record_damage", error.to_string()));
         }
-        Observed { document, damage: self.damage.map(|(error, _)| error) }
+        Observed { document, damage: self.damage.map(|(error, _)| error.into()) }
     }
 
     fn write(&mut self, at: Nanos, write: impl FnOnce(&mut ObservationWriter) -> Result<(), RecordError>) {
