@@ -8,6 +8,7 @@
 
 pub mod command;
 pub mod cpu;
+pub mod disturb;
 pub mod hiccup;
 pub mod keeper;
 pub mod pictures;
