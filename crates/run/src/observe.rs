@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use record::document::{EffectiveOption, OptionSource};
+use record::document::{EffectiveOption, OptionSource, State};
 use units::Nanos;
 
 use crate::effective::EffectiveOptions;
@@ -30,7 +30,7 @@ use crate::folder::ClaimedFolder;
 
 /// What every observation needs from its caller.
 pub struct Setting<'a> {
-    pub environment: &'a Environment<'a>,
+    pub environment: Environment<'a>,
     /// The effective value of each option, for the record.
     pub options: EffectiveOptions,
     /// The directory of the record; `None` keeps no record.
@@ -125,6 +125,15 @@ fn conduct(observer: &mut dyn Observer, rhythm: &Rhythm, stop: &AtomicBool) -> a
         if is_last {
             return Ok(closed);
         }
+    }
+}
+
+/// The state of an observation's record. A request to stop makes it shorter than asked for where `has_end` is true.
+fn state<T>(conducted: &anyhow::Result<T>, has_end: bool, stop: &AtomicBool) -> State {
+    match conducted {
+        Err(_) => State::Broken,
+        Ok(_) if has_end && stop.load(Ordering::Relaxed) => State::Interrupted,
+        Ok(_) => State::Finished,
     }
 }
 

@@ -10,7 +10,6 @@ use findings::view::Subject;
 use findings::{CpuTable, CpuUnit};
 use record::observation::cpu::CpuLine;
 use report::Style;
-use run::observe::Setting;
 use run::observe::cpu::{CpuEvent, CpuHost, CpuObserved, CpuSpec, observe};
 
 pub use self::args::Args;
@@ -40,12 +39,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     };
     let stop = signals::stop_flag()?;
     let process = Process::new();
-    let setting = Setting {
-        environment: &process.environment(),
-        options: line.effective(),
-        folder: args.output.as_deref(),
-        stop: &stop,
-    };
+    let setting = process.setting(line.effective(), args.output.as_deref(), &stop);
     let out = io::stdout();
     let mut style = terminal::style(&out, args.no_color);
     if !out.is_terminal() {

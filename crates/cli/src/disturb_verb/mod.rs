@@ -8,7 +8,6 @@ use std::path::Path;
 
 use host::disturb::{EpisodeReport, Fact, Over, Program, guard, work};
 use record::observation::disturb::{DisturbResults, Over as WireOver};
-use run::observe::Setting;
 use run::observe::disturb::{DisturbEvent, DisturbSpec, length, length_text, observe};
 use schedule::{Episode, Episodes};
 use units::{Bytes, Nanos};
@@ -52,12 +51,8 @@ fn disturb(means: &Means, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let folder = timing.output.clone().unwrap_or_else(run::folder::new_folder);
     let stop = signals::stop_flag()?;
     let process = Process::new();
-    let setting = Setting {
-        environment: &process.environment(),
-        options: line.verb().map(|own| own.effective()).unwrap_or_default(),
-        folder: Some(&folder),
-        stop: &stop,
-    };
+    let setting =
+        process.setting(line.verb().map(|own| own.effective()).unwrap_or_default(), Some(&folder), &stop);
     let program = Program {
         // Also where the file has been replaced since: the one that runs.
         path: "/proc/self/exe".into(),

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use report::Style;
-use run::observe::Setting;
 use run::observe::hiccup::{HiccupEvent, HiccupSpec, observe};
 
 pub use self::args::Args;
@@ -28,12 +27,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(run::folder::new_folder);
     let process = Process::new();
-    let setting = Setting {
-        environment: &process.environment(),
-        options: line.effective(),
-        folder: Some(&folder),
-        stop: &stop,
-    };
+    let setting = process.setting(line.effective(), Some(&folder), &stop);
     // Standard output belongs to the command, so our lines go to standard error.
     let mut out: Box<dyn Write> = match (args.json, args.command.is_empty()) {
         (true, _) => Box::new(io::sink()),

@@ -70,10 +70,8 @@ fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Resul
 
 #[cfg(feature = "ebpf")]
 fn profile(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow::Result<Exit> {
-    use std::sync::Arc;
-
-    use run::observe::Setting;
     use run::observe::profile::{ProfileSpec, observe};
+    use std::sync::Arc;
 
     use crate::environment::Process;
     use crate::output::report_line;
@@ -86,7 +84,7 @@ fn profile(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow::Res
         duration: (!args.controlled).then_some(args.duration),
     };
     let process = Process::new();
-    let setting = Setting { environment: &process.environment(), options, folder: Some(folder), stop: &stop };
+    let setting = process.setting(options, Some(folder), &stop);
     let mut ready = || if args.controlled { controlled::follow(Arc::clone(&stop)) } else { Ok(()) };
     let observed = observe(&spec, setting, &mut ready)?;
     if args.controlled {

@@ -13,7 +13,6 @@ use findings::view::Subject;
 use record::observation::watch::WatchSubject;
 use report::Style;
 use run::folder::new_folder;
-use run::observe::Setting;
 use run::observe::watch::{WatchEvent, WatchObserved, WatchSpec, observe};
 use tui::table::TableSubject;
 use units::Nanos;
@@ -38,12 +37,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
     let process = Process::new();
-    let setting = Setting {
-        environment: &process.environment(),
-        options: line.effective(),
-        folder: Some(&folder),
-        stop: &stop,
-    };
+    let setting = process.setting(line.effective(), Some(&folder), &stop);
     let mut progress = Progress::Quiet;
     let mut live = |event: WatchEvent<'_>| {
         match event {

@@ -3,7 +3,6 @@
 mod split;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use host::process::{CpuMeter, CpuSpan, Detail, Wanted};
 use record::document::{EffectiveOption, MissingFact, OptionSource, State};
@@ -14,7 +13,7 @@ use units::Nanos;
 pub use self::split::SplitBy;
 use self::split::Splitter;
 use super::keeper::{Keeper, Observed};
-use super::{Closing, Observer, Rhythm, Setting, conduct};
+use super::{Closing, Observer, Rhythm, Setting, conduct, state};
 use crate::measured;
 
 /// What to measure.
@@ -30,6 +29,9 @@ pub struct CpuSpec {
     /// Processes that used no CPU time are only counted.
     pub hide_idle: bool,
 }
+
+/// Called for each event, on the thread of the observation; an error ends it.
+pub type Live<'a> = &'a mut dyn FnMut(CpuEvent<'_>) -> anyhow::Result<()>;
 
 /// What happens during the measurement.
 pub enum CpuEvent<'a> {
@@ -75,11 +77,7 @@ const COST_DIVISOR: u64 = 100;
 /// # Errors
 ///
 /// A problem of this host, or one of `live`, in one line.
-pub fn observe(
-    spec: &CpuSpec,
-    setting: Setting<'_>,
-    live: &mut dyn FnMut(CpuEvent<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<CpuObserved> {
+pub fn observe(spec: &CpuSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow::Result<CpuObserved> {
     setting.claim(|setting| {
         let stop = setting.stop;
         let mut meters = CpuMeters::begin(spec, setting, live)?;
@@ -89,12 +87,7 @@ pub fn observe(
         let rhythm = Rhythm { from, every: spec.interval, until, closing: Closing::OnGrid };
         (meters.live)(CpuEvent::Begun)?;
         let measured = conduct(&mut meters, &rhythm, stop);
-        let state = match &measured {
-            Err(_) => State::Broken,
-            Ok(_) if stop.load(Ordering::Relaxed) => State::Interrupted,
-            Ok(_) => State::Finished,
-        };
-        let observed = meters.finish(state);
+        let observed = meters.finish(state(&measured, true, stop));
         measured.map(|_| observed)
     })
 }
@@ -112,15 +105,11 @@ struct CpuMeters<'a> {
     total: Option<CpuSpan>,
     intervals: u64,
     host: CpuHost,
-    live: &'a mut dyn FnMut(CpuEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'a>,
 }
 
 impl<'a> CpuMeters<'a> {
-    fn begin(
-        spec: &CpuSpec,
-        mut setting: Setting<'_>,
-        live: &'a mut dyn FnMut(CpuEvent<'_>) -> anyhow::Result<()>,
-    ) -> anyhow::Result<CpuMeters<'a>> {
+    fn begin(spec: &CpuSpec, mut setting: Setting<'_>, live: Live<'a>) -> anyhow::Result<CpuMeters<'a>> {
         let detail = if spec.threads { Detail::Threads } else { Detail::Processes };
         // Who is not there is found out first: to load programs takes a while.
         let proportional = CpuMeter::start(spec.wanted.clone(), detail)?.proportional();

@@ -38,6 +38,9 @@ pub enum Ready {
     Net { listen: SocketAddr, target: SocketAddr, effects: Effects },
 }
 
+/// Called for each event, on the thread of the observation. An error before the first episode ends it.
+pub type Live<'a> = &'a mut dyn FnMut(DisturbEvent<'_>) -> anyhow::Result<()>;
+
 /// What happens meanwhile.
 pub enum DisturbEvent<'a> {
     /// The disturbance is prepared, and nothing is disturbed yet.
@@ -70,7 +73,7 @@ pub fn observe(
     spec: DisturbSpec,
     program: &Program,
     mut setting: Setting<'_>,
-    live: &mut dyn FnMut(DisturbEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'_>,
 ) -> anyhow::Result<DisturbObserved> {
     setting.derive("seed", spec.seed.to_string());
     setting.claim(|setting| {
@@ -104,7 +107,7 @@ fn open(
     program: &Program,
     setting: &Setting<'_>,
     guard: &mut Guard,
-    live: &mut dyn FnMut(DisturbEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'_>,
 ) -> anyhow::Result<Opened> {
     let mut results = DisturbResults {
         means: spec.means.to_owned(),
@@ -131,7 +134,7 @@ struct Deed<'a> {
     episodes: Episodes,
     account: Account,
     stop: &'a AtomicBool,
-    live: &'a mut dyn FnMut(DisturbEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'a>,
     /// How the schedule and the guard ended.
     ended: Option<(Result<Over, DisturbError>, Result<(), DisturbError>)>,
 }

@@ -10,7 +10,7 @@ use units::Nanos;
 
 use super::command::{MeasuredCommand, Running};
 use super::keeper::{Keeper, Observed};
-use super::{Closing, Observer, Rhythm, Setting, conduct};
+use super::{Closing, Observer, Rhythm, Setting, conduct, state};
 use crate::meters::{Continued, MeterPlan, Meters, Tally};
 
 /// What to measure.
@@ -34,6 +34,9 @@ pub enum HiccupLength {
         baseline: Nanos,
     },
 }
+
+/// Called for each event, on the thread of the observation; an error ends it.
+pub type Live<'a> = &'a mut dyn FnMut(HiccupEvent<'_>) -> anyhow::Result<()>;
 
 /// What happens during the measurement. Offsets are from the record's zero.
 pub enum HiccupEvent<'a> {
@@ -73,19 +76,15 @@ pub fn observe(
     spec: &HiccupSpec,
     continued: Continued,
     setting: Setting<'_>,
-    live: &mut dyn FnMut(HiccupEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'_>,
 ) -> anyhow::Result<HiccupObserved> {
     setting.claim(|setting| {
         let stop = setting.stop;
         let mut hiccups = Hiccups::begin(spec, continued, setting, live)?;
         (hiccups.live)(HiccupEvent::Begun)?;
         let measured = hiccups.measure(spec, stop);
-        let is_short = stop.load(Ordering::Relaxed) && !matches!(spec.length, HiccupLength::Endless);
-        let state = match &measured {
-            Err(_) => State::Broken,
-            Ok(_) if is_short => State::Interrupted,
-            Ok(_) => State::Finished,
-        };
+        let has_end = !matches!(spec.length, HiccupLength::Endless);
+        let state = state(&measured, has_end, stop);
         let (observed, results, ticks) = hiccups.finish(state);
         Ok(HiccupObserved { observed, results, ticks, exit_code: measured? })
     })
@@ -100,7 +99,7 @@ struct Hiccups<'a> {
     running: Option<Running>,
     /// The end of the last interval.
     closed: Nanos,
-    live: &'a mut dyn FnMut(HiccupEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'a>,
 }
 
 impl<'a> Hiccups<'a> {
@@ -108,7 +107,7 @@ impl<'a> Hiccups<'a> {
         spec: &HiccupSpec,
         continued: Continued,
         mut setting: Setting<'_>,
-        live: &'a mut dyn FnMut(HiccupEvent<'_>) -> anyhow::Result<()>,
+        live: Live<'a>,
     ) -> anyhow::Result<Hiccups<'a>> {
         let meters = Meters::start(&spec.meters, &spec.cpus, continued)?;
         let results = HiccupResults {

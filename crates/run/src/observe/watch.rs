@@ -43,6 +43,9 @@ pub struct WatchSpec {
     pub profile: bool,
 }
 
+/// Called for each event, on the thread of the observation; an error ends it.
+pub type Live<'a> = &'a mut dyn FnMut(WatchEvent<'_>) -> anyhow::Result<()>;
+
 /// What happens during the watch.
 pub enum WatchEvent<'a> {
     /// Requests are seen from `started` on, and the record has begun.
@@ -111,11 +114,7 @@ const NEW_PLACES: &str = "new ports and processes";
 /// # Errors
 ///
 /// When the server is not found, the kernel refuses, the record cannot be created, or `live` fails, in one line.
-pub fn observe(
-    spec: &WatchSpec,
-    setting: Setting<'_>,
-    live: &mut dyn FnMut(WatchEvent<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<WatchObserved> {
+pub fn observe(spec: &WatchSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow::Result<WatchObserved> {
     setting.claim(|setting| {
         let profile = match setting.folder.filter(|_| spec.profile) {
             Some(folder) => Some(profile(spec, folder, setting.environment.program)?),
@@ -165,16 +164,12 @@ struct Watching<'a> {
     digests: DigestSums,
     /// The server has ended.
     is_gone: bool,
-    live: &'a mut dyn FnMut(WatchEvent<'_>) -> anyhow::Result<()>,
+    live: Live<'a>,
 }
 
 impl<'a> Watching<'a> {
     /// Attaches, and begins the record.
-    fn begin(
-        spec: &'a WatchSpec,
-        setting: &Setting<'_>,
-        live: &'a mut dyn FnMut(WatchEvent<'_>) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Watching<'a>> {
+    fn begin(spec: &'a WatchSpec, setting: &Setting<'_>, live: Live<'a>) -> anyhow::Result<Watching<'a>> {
         let own_cpu = host::process_cpu();
         let mut session = Session::start(spec.named.clone(), &spec.settings, spec.known.clone())?;
         let mut missing = Vec::new();
