@@ -1,11 +1,8 @@
 //! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
 //! ordinary run with its own record, and the response that they give together.
 
-mod objective;
 mod opening;
 mod plan;
-mod probe;
-mod result;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +10,13 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, ensure};
 use engine::Controls;
+use findings::search::{ProbeJudge, ProbeMeasurement, WARMUP, result};
 use record::document::{Document, OptionSource, State};
 use record::search::{ProbeOutcome, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
 
 pub use self::plan::{SearchConduct, SearchOutput, SearchPlan, SearchRequest};
-use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
 use crate::conduct::{CompletedRun, Conduct, Quiet, conduct};
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
@@ -135,9 +132,9 @@ impl Running<'_> {
         let completed = self.drive(rate, length, &folder)?;
         let cut_short = completed.document.state != State::Finished;
         self.document.subject.address.clone_from(&completed.document.subject.address);
-        let measured = ProbeMeasurement::read(&folder, &completed, length)?;
+        let measured = ProbeMeasurement::read(&folder, &completed.document, length)?;
         let judge = ProbeJudge { objective: &self.plan.objective, tolerance: self.plan.aim.tolerance };
-        let (finding, mut result) = judge.judge(&completed, &measured, rate);
+        let (finding, mut result) = judge.judge(&completed.document, &measured, rate);
         result.folder = name;
         match rate {
             _ if cut_short => (result.says, result.why) = (ProbeOutcome::Interrupted, String::new()),
@@ -207,7 +204,7 @@ impl Running<'_> {
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
         self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
-        let found = result::result(search, &self.document.probes, self.plan.aim.probes);
+        let found = result(search, &self.document.probes, self.plan.aim.probes);
         self.document.answer = Some(found);
         write_search(&self.folder, &self.document)?;
         Ok(())

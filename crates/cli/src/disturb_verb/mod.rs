@@ -47,7 +47,7 @@ fn disturb(means: &Means, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
         printed(show_whole(&spec, &mut io::stdout()))?;
         return Ok(Exit::Done);
     }
-    let (episodes, seed) = (spec.episodes.clone(), spec.seed);
+    let (episodes, seed) = (spec.episodes, spec.seed);
     let folder = timing.output.clone().unwrap_or_else(run::folder::new_folder);
     let stop = signals::stop_flag()?;
     let process = Process::new();

@@ -17,8 +17,8 @@ use units::Nanos;
 pub use self::args::Args;
 use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::output::{printed, report_notes};
-use crate::{records, terminal};
+use crate::output::printed;
+use crate::terminal;
 
 /// Runs the verb.
 ///
@@ -36,21 +36,6 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let shown = folder.display().to_string();
     options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
     profile(args, options, &folder)
-}
-
-/// Prints the profile whose record is `folder`.
-///
-/// # Errors
-///
-/// When it cannot be read.
-pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
-    let observed = record::read_observation(folder)?;
-    let mut out = io::stdout();
-    let style = terminal::style(&out, no_color);
-    records::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
-    report_notes(&observed.document);
-    let stopped = observed.document.state == State::Interrupted;
-    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
 }
 
 fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {

@@ -46,7 +46,7 @@ impl Observer for Steps {
     }
 }
 
-const GO_ON: AtomicBool = AtomicBool::new(false);
+static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// If this fails, an interval that is closed late moves or swallows those after it.
 #[test]

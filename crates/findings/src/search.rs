@@ -1,0 +1,10 @@
+//! A search for the highest rate: what has to hold, what each probe says of its rate, and the result of all probes.
+//! Which rate is probed next is in `stats::search`.
+
+mod objective;
+mod probe;
+mod result;
+
+pub use objective::{Objective, ObjectiveError};
+pub use probe::{ProbeJudge, ProbeMeasurement, WARMUP};
+pub use result::result;
