@@ -1,3 +1,5 @@
+//! The loop: where intervals end, and what ends it.
+
 use std::thread;
 
 use super::*;
