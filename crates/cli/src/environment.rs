@@ -1,8 +1,12 @@
 //! The process around a run, read once: this crate alone reads the environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use run::effective::EffectiveOptions;
 use run::environment::Environment;
+use run::observe::Setting;
 
 /// This process.
 pub struct Process {
@@ -24,6 +28,17 @@ impl Process {
             variable: &|name| std::env::var(name).ok(),
             notice: &|line| crate::output::report_line(line),
         }
+    }
+
+    /// What an observation needs from this process: the options that took effect, the directory of its record, and the
+    /// flag that ends it.
+    pub fn setting<'a>(
+        &'a self,
+        options: EffectiveOptions,
+        folder: Option<&'a Path>,
+        stop: &'a Arc<AtomicBool>,
+    ) -> Setting<'a> {
+        Setting { environment: self.environment(), options, folder, stop }
     }
 }
 

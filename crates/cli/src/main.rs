@@ -17,7 +17,6 @@ mod hiccup_verb;
 mod hints;
 mod import_verb;
 mod observation_report;
-mod observing;
 mod output;
 mod profile_verb;
 mod progress;

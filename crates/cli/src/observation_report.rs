@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 
 use record::document::State;
+use record::observation::ObservationBody;
 
 use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
 use crate::{records, terminal};
 
-/// Prints it; with `json` as JSON.
+/// Prints it; with `json` as JSON. A profile that was ended early has the exit code of its run.
 ///
 /// # Errors
 ///
@@ -25,5 +26,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
             "the observation was cut off or is still in progress, so there are no totals; series.ndjson has the intervals",
         );
     }
-    Ok(Exit::Done)
+    let is_profile = matches!(observed.document.body, ObservationBody::Profile(_));
+    let is_short = observed.document.state == State::Interrupted;
+    Ok(if is_profile && is_short { Exit::Interrupted } else { Exit::Done })
 }

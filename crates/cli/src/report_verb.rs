@@ -11,7 +11,7 @@ use report::Style;
 
 use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
-use crate::{import_verb, observation_report, profile_verb, records, terminal};
+use crate::{import_verb, observation_report, records, terminal};
 use run::record_lock::is_running;
 use run::records::{RECORDS, latest};
 
@@ -69,10 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             folder.display(),
             kind.name()
         );
-        return match kind {
-            ObservationKind::Profile => profile_verb::report(folder, args.json, args.no_color),
-            _ => observation_report::report(folder, args.json, args.no_color),
-        };
+        return observation_report::report(folder, args.json, args.no_color);
     }
     // Asked before it is read: one that ends in between is read as it ended.
     let at_work = is_running(folder);

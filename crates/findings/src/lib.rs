@@ -27,6 +27,7 @@ mod rebuild;
 mod record_list;
 mod record_summary;
 mod run_view;
+pub mod search;
 mod search_view;
 mod summary;
 mod verdict;

@@ -1,8 +1,9 @@
 //! Carrying out a run: a [`spec::RunSpec`] is prepared, conducted and kept as a record.
 //!
 //! [`prepare::prepare`] refuses what cannot be done before anything is sent. [`conduct::conduct`] drives, keeps the
-//! record and attaches observers. A search and a calibration make specs and conduct them. Nothing here knows a command
-//! line, prints, ends the process or reads its environment: the caller passes in what is needed.
+//! record and attaches observers. A search and a calibration make specs and conduct them. [`observe`] carries out what
+//! observes this host without sending anything. Nothing here knows a command line, prints, ends the process or reads its
+//! environment: the caller passes in what is needed.
 
 pub mod calibrate;
 pub mod ceiling;
@@ -17,6 +18,7 @@ pub mod load;
 pub mod measured;
 pub mod meters;
 pub mod mode;
+pub mod observe;
 pub mod options;
 pub mod prepare;
 pub mod protocol;

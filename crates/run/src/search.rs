@@ -1,12 +1,8 @@
 //! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
 //! ordinary run with its own record, and the response that they give together.
 
-mod first_probe;
-mod objective;
 mod opening;
 mod plan;
-mod probe;
-mod result;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,13 +10,13 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, ensure};
 use engine::Controls;
+use findings::search::{ProbeJudge, ProbeMeasurement, WARMUP, nearly_all_failed, result};
 use record::document::{Document, OptionSource, State};
 use record::search::{ProbeOutcome, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
 
 pub use self::plan::{SearchConduct, SearchOutput, SearchPlan, SearchRequest};
-use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
 use crate::conduct::{CompletedRun, Conduct, Quiet, conduct};
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
@@ -139,16 +135,16 @@ impl Running<'_> {
         let completed = self.drive(rate, length, &folder)?;
         let cut_short = completed.document.state != State::Finished;
         self.document.subject.address.clone_from(&completed.document.subject.address);
-        let measured = ProbeMeasurement::read(&folder, &completed, length)?;
+        let measured = ProbeMeasurement::read(&folder, &completed.document, length)?;
         let judge = ProbeJudge {
             objective: &self.plan.objective,
             tolerance: self.plan.aim.tolerance,
             subject: &completed.document.subject,
         };
-        let (finding, mut result) = judge.judge(&completed, &measured, rate);
+        let (finding, mut result) = judge.judge(&completed.document, &measured, rate);
         result.folder = name;
         let results = completed.document.results.as_ref().filter(|_| number == 1);
-        self.hopeless = results.and_then(first_probe::nearly_all_failed);
+        self.hopeless = results.and_then(nearly_all_failed);
         match rate {
             _ if cut_short => (result.says, result.why) = (ProbeOutcome::Interrupted, String::new()),
             None => {
@@ -218,7 +214,7 @@ impl Running<'_> {
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
         self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
-        let mut found = result::result(search, &self.document.probes, self.plan.aim.probes);
+        let mut found = result(search, &self.document.probes, self.plan.aim.probes);
         if let Some(why) = &self.hopeless {
             found.reason.clone_from(why);
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ValueEnum, ValueHint};
 
-use super::split::SplitBy;
+use run::observe::cpu::SplitBy;
 
 use crate::record_mode::RecordModeArg;
 
@@ -64,7 +64,7 @@ pub struct Args {
 
     /// How to divide CPU time into user and system time.
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub split: SplitBy,
+    pub split: SplitArg,
 
     /// Write a record to this directory, with one line per interval.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -90,6 +90,27 @@ pub enum Unit {
     Core,
     /// CPU seconds.
     Seconds,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SplitArg {
+    /// `ebpf` for processes given by ID, if eBPF programs can be loaded; otherwise `ticks`.
+    Auto,
+    /// By the mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
+    Ticks,
+    /// By eBPF programs at the boundaries of system calls and interrupts. While it runs, every system call on this host
+    /// takes slightly longer.
+    Ebpf,
+}
+
+impl From<SplitArg> for SplitBy {
+    fn from(split: SplitArg) -> SplitBy {
+        match split {
+            SplitArg::Auto => SplitBy::Auto,
+            SplitArg::Ticks => SplitBy::Ticks,
+            SplitArg::Ebpf => SplitBy::Ebpf,
+        }
+    }
 }
 
 /// Parses a process ID: a whole number from 1.

@@ -1,49 +1,21 @@
-//! From options to a plan: a schedule, and a deed that is made ready only when the guard is there.
+//! From options to a spec: a schedule, and a disturbance that is prepared only when the guard is there.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use host::disturb::{
-    Cut, Direction, Disturbance, Effects, Force, Guard, Pause, PauseMethod, Program, Relay, Scope, Version,
-    Victim, Work, Workers,
-};
-use record::observation::disturb::RelayAddresses;
+use host::disturb::{Cut, Direction, Effects, Force, PauseMethod, Scope, Version, Victim, Work};
+use run::observe::disturb::{DisturbSpec, Ready};
 use schedule::{Episodes, Timing};
 use units::{Bytes, Nanos};
 
 use super::args::{By, CpuArgs, DiskArgs, Means, MemoryArgs, NetArgs, PauseArgs, Ppm, TimingArgs, Way};
-
-/// What is known before the first disturbance.
-pub struct DisturbPlan {
-    pub means: &'static str,
-    /// For people; one line.
-    pub what: String,
-    pub pid: Option<u32>,
-    pub seed: u64,
-    pub episodes: Episodes,
-    pub ready: Ready,
-}
-
-/// What the deed is made of.
-pub enum Ready {
-    Pause(Victim, PauseMethod),
-    Work(Vec<Work>, Option<Victim>),
-    Disk { folder: PathBuf, work: Work, writers: u64 },
-    Net(NetPlan),
-}
-
-pub struct NetPlan {
-    listen: std::net::SocketAddr,
-    target: std::net::SocketAddr,
-    effects: Effects,
-}
 
 /// Checks all that can be checked.
 ///
 /// # Errors
 ///
 /// One line each.
-pub fn plan(means: &Means) -> anyhow::Result<DisturbPlan> {
+pub fn plan(means: &Means) -> anyhow::Result<DisturbSpec> {
     let Some(timing) = means.timing() else { bail!("this is started by `parallax disturb` alone") };
     let seed = timing.seed.unwrap_or_else(run::load::fresh_seed);
     let episodes = episodes(timing, seed)?;
@@ -55,7 +27,7 @@ pub fn plan(means: &Means) -> anyhow::Result<DisturbPlan> {
         Means::Net(args) => net(args)?,
         Means::Guard | Means::Worker { .. } => bail!("this is started by `parallax disturb` alone"),
     };
-    Ok(DisturbPlan { means: means.name(), what, pid, seed, episodes, ready })
+    Ok(DisturbSpec { means: means.name(), what, pid, seed, episodes, ready })
 }
 
 type Planned = (String, Option<u32>, Ready);
@@ -223,64 +195,7 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
         _ => " in both directions",
     };
     let what = format!("relay to {}: {}{way}", args.target, does.join(", "));
-    Ok((what, None, Ready::Net(NetPlan { listen: args.listen, target: args.target, effects })))
-}
-
-impl Ready {
-    /// Prepares the disturbance; nothing is disturbed yet.
-    ///
-    /// # Errors
-    ///
-    /// What is missing or not permitted, in one line.
-    pub fn prepare(self, program: &Program, guard: &mut Guard, seed: u64) -> anyhow::Result<Prepared> {
-        Ok(match self {
-            Ready::Pause(victim, how) => {
-                let disturbance = Box::new(Pause::prepare(victim, how, guard)?);
-                Prepared { disturbance, detail: None, relay: None }
-            }
-            Ready::Work(works, victim) => {
-                let workers = Workers::start(program, &works, victim.as_ref(), guard)?;
-                Prepared::work(workers)
-            }
-            Ready::Disk { folder, work, writers } => {
-                let each = |folder: &Path| vec![within(&work, folder); writers as usize];
-                let workers = Workers::start_in(program, &folder, each, guard)?;
-                Prepared::work(workers)
-            }
-            Ready::Net(plan) => {
-                let relay = Relay::start(plan.listen, plan.target, plan.effects, seed)?;
-                let addresses =
-                    RelayAddresses { listen: relay.address().to_string(), target: plan.target.to_string() };
-                let detail = format!("relaying {} to {}", addresses.listen, addresses.target);
-                Prepared { disturbance: Box::new(relay), detail: Some(detail), relay: Some(addresses) }
-            }
-        })
-    }
-}
-
-/// A disturbance that is ready to begin and end at given times.
-pub struct Prepared {
-    pub disturbance: Box<dyn Disturbance>,
-    /// Details that are known only once it is prepared, such as process IDs, for people.
-    pub detail: Option<String>,
-    /// The addresses of a relay; `None` for other disturbances.
-    pub relay: Option<RelayAddresses>,
-}
-
-impl Prepared {
-    fn work(workers: Workers) -> Prepared {
-        let pids: Vec<String> = workers.pids().iter().map(ToString::to_string).collect();
-        let detail = Some(format!("by pid {}", pids.join(", ")));
-        Prepared { disturbance: Box::new(workers), detail, relay: None }
-    }
-}
-
-fn within(work: &Work, own: &Path) -> Work {
-    let mut work = work.clone();
-    if let Work::Disk { folder, .. } = &mut work {
-        *folder = own.to_owned();
-    }
-    work
+    Ok((what, None, Ready::Net { listen: args.listen, target: args.target, effects }))
 }
 
 /// Maximum number of workers. Each is a process; this is enough for the largest hosts.

@@ -1,11 +1,16 @@
 //! The options of `parallax hiccup`, and what they come to.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
 use clap::ValueHint;
 use host::Priority;
+use run::meters::MeterPlan;
+use run::observe::command::MeasuredCommand;
+use run::observe::hiccup::{HiccupLength, HiccupSpec};
 use rustix::thread::sched_getaffinity;
 use units::Nanos;
 
@@ -85,13 +90,38 @@ pub struct Args {
     pub command: Vec<OsString>,
 }
 
+/// Ctrl-C on a terminal also reaches the command: it has this long to end by itself.
+const GRACE: Nanos = Nanos::from_secs(5);
+
 impl Args {
-    /// The CPU of each meter; `None` for a meter that is not pinned.
+    /// What to measure.
     ///
     /// # Errors
     ///
     /// Options that cannot be used, in one line.
-    pub fn meters(&self) -> anyhow::Result<Vec<Option<usize>>> {
+    pub fn spec(&self) -> anyhow::Result<HiccupSpec> {
+        let cpus = self.meters()?;
+        let length = match (self.command.first(), self.duration) {
+            (Some(program), _) => {
+                check_program(program)?;
+                let grace = if io::stdin().is_terminal() { GRACE } else { Nanos::ZERO };
+                let command = MeasuredCommand { line: self.command.clone(), grace };
+                HiccupLength::Command { command, baseline: self.baseline }
+            }
+            (None, Some(duration)) => HiccupLength::For(duration),
+            (None, None) => HiccupLength::Endless,
+        };
+        let meters = MeterPlan {
+            resolution: self.resolution,
+            priority: self.priority,
+            urgency: written(self.priority),
+            threshold: self.threshold,
+        };
+        Ok(HiccupSpec { meters, cpus, interval: self.interval, length })
+    }
+
+    /// The CPU of each meter; `None` for a meter that is not pinned.
+    fn meters(&self) -> anyhow::Result<Vec<Option<usize>>> {
         let (shortest, longest) = (Nanos::from_micros(50), Nanos::from_secs(1));
         ensure!(
             (shortest..=longest).contains(&self.resolution),
@@ -123,6 +153,22 @@ impl Args {
     }
 }
 
+/// Refuses a command that does not exist before anything is measured.
+fn check_program(program: &OsStr) -> anyhow::Result<()> {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let path = Path::new(program);
+    let found = if path.components().count() > 1 {
+        is_program(path)
+    } else {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder| is_program(&folder.join(path)))
+    };
+    ensure!(found, "cannot run `{}`: no such program; is it installed and in PATH?", path.display());
+    Ok(())
+}
+
 fn priority(text: &str) -> Result<Priority, String> {
     let wrong = || "write normal, nice:N with N from -20 to 19, or fifo:N with N from 1 to 99".to_owned();
     if text == "normal" {
@@ -137,7 +183,7 @@ fn priority(text: &str) -> Result<Priority, String> {
 }
 
 /// The priority in the syntax of `--priority`.
-pub fn written(priority: Priority) -> String {
+fn written(priority: Priority) -> String {
     match priority {
         Priority::Normal => "normal".to_owned(),
         Priority::Nice(nice) => format!("nice:{nice}"),

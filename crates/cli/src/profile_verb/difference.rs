@@ -9,8 +9,8 @@ use export::flame::FlameGraph;
 use findings::ProfileChange;
 use record::observation::profile::Picture;
 use record::stacks::{Stacks, changes};
+use run::observe::pictures;
 
-use super::pictures;
 use crate::exit::Exit;
 use crate::output::{printed, report_line};
 use crate::terminal;

@@ -4,24 +4,17 @@ mod args;
 #[cfg(feature = "ebpf")]
 mod capture;
 mod difference;
-mod pictures;
-
-use std::io;
-use std::path::Path;
 
 use anyhow::ensure;
-use record::Observation;
-use record::document::{EffectiveOption, OptionSource, State};
-use record::observation::ObservationBody;
+use record::document::{EffectiveOption, OptionSource};
+use run::folder::new_folder;
 use units::Nanos;
 
 pub use self::args::Args;
+#[cfg(feature = "ebpf")]
+use self::capture::profile;
 use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::output::{printed, report_line, report_notes};
-use crate::{observing, records, terminal};
-use run::effective::EffectiveOptions;
-use run::folder::{ClaimedFolder, new_folder};
 
 /// Runs the verb.
 ///
@@ -35,59 +28,13 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
         return difference::run(before, after, &folder, args.no_color);
     }
     ensure!(args.duration > Nanos::ZERO, "--duration is 0; give a time, such as 10s");
-    let claim = ClaimedFolder::make(&folder)?;
     let mut options = line.effective();
     let shown = folder.display().to_string();
-    if args.controlled {
-        observing::derive(&mut options, "duration", "until the controlling parallax ends it".to_owned());
-    }
     options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
-    let made = profile(args, options, &folder);
-    if made.is_err() && !folder.join("run.json").exists() {
-        claim.release();
-    }
-    made
-}
-
-/// Prints the profile whose record is `folder`.
-///
-/// # Errors
-///
-/// When it cannot be read.
-pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
-    let observed = record::read_observation(folder)?;
-    let mut out = io::stdout();
-    let style = terminal::style(&out, no_color);
-    records::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
-    report_notes(&observed.document);
-    let stopped = observed.document.state == State::Interrupted;
-    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
-}
-
-fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {
-    let mut out = io::stdout();
-    let style = terminal::style(&out, no_color);
-    printed(if json {
-        report::json(observation, &mut out)
-    } else {
-        let ObservationBody::Profile(results) = &observation.body else {
-            panic!("it is the record of a profile")
-        };
-        report::text(&findings::profile_view(observation, results), &mut out, style)
-    })?;
-    let stopped = observation.state == State::Interrupted;
-    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
-}
-
-#[cfg(feature = "ebpf")]
-fn profile(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow::Result<Exit> {
-    let Some(observation) = capture::run(args, options, folder)? else { return Ok(Exit::Done) };
-    let exit = print(&observation, args.json, args.no_color)?;
-    report_line(format_args!("record: {}", folder.display()));
-    Ok(exit)
+    profile(args, options, &folder)
 }
 
 #[cfg(not(feature = "ebpf"))]
-fn profile(_: &Args, _: EffectiveOptions, _: &Path) -> anyhow::Result<Exit> {
+fn profile(_: &Args, _: run::effective::EffectiveOptions, _: &std::path::Path) -> anyhow::Result<Exit> {
     anyhow::bail!("this parallax was built without eBPF; build it with the feature `ebpf`")
 }

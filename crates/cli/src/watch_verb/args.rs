@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::{ValueEnum, ValueHint};
 use dissect::RouteTemplate;
+use run::observe::watch::{RequestClass, WatchSpec};
+use run::requests_file::KeepRequests;
 use units::Nanos;
 use watch::kernel::CaptureSettings;
 use watch::{KnownRequests, Named};
-
-use super::class::ClassArg;
-use super::keep::KeepRequests;
 
 /// Watch the requests of a running server from its kernel.
 ///
@@ -64,7 +63,7 @@ pub struct Args {
     /// Split the requests by the return value of a function of the server: uretprobe:BINARY:SYMBOL[:bool|i32|i64], or
     /// mariadb-query-cache (hit or miss).
     #[arg(long, value_name = "WHAT")]
-    pub class: Option<ClassArg>,
+    pub class: Option<RequestClass>,
 
     /// Protocol of the server, if it cannot be detected from the traffic.
     #[arg(long, value_name = "PROTOCOL")]
@@ -116,20 +115,13 @@ enum ProtocolArg {
     Redis,
 }
 
-/// What will be done.
-pub struct WatchPlan {
-    pub named: Named,
-    /// The value of `--class` as given.
-    pub selection: String,
-    pub settings: CaptureSettings,
-    pub known: KnownRequests,
-}
-
 impl Args {
+    /// What to watch.
+    ///
     /// # Errors
     ///
     /// Options that contradict each other, in one line.
-    pub fn plan(&self) -> anyhow::Result<WatchPlan> {
+    pub fn spec(&self) -> anyhow::Result<WatchSpec> {
         ensure!(
             self.interval >= Nanos::from_millis(100),
             "--interval {} is too short; use at least 100ms",
@@ -156,7 +148,18 @@ impl Args {
         let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
         let known =
             KnownRequests { protocol: self.protocol.map(ProtocolArg::hint), routes: self.route.clone() };
-        Ok(WatchPlan { named, selection, settings, known })
+        Ok(WatchSpec {
+            named,
+            selection,
+            settings,
+            known,
+            class: self.class.clone(),
+            interval: self.interval,
+            duration: self.duration,
+            requests: self.requests,
+            self_cost: self.self_cost,
+            profile: self.profile,
+        })
     }
 }
 

@@ -1,26 +1,30 @@
 //! `parallax watch`: a running server, from its kernel.
 
 mod args;
-mod class;
-mod keep;
-mod observe;
 mod progress;
-mod recording;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use anyhow::Context;
+use findings::WatchRecord;
+use findings::view::Subject;
+use record::observation::watch::WatchSubject;
+use report::Style;
+use run::folder::new_folder;
+use run::observe::watch::{WatchEvent, WatchObserved, WatchSpec, observe};
+use tui::table::TableSubject;
+use units::Nanos;
 
 pub use args::Args;
 
+use self::progress::Progress;
 use crate::command_line::CommandLine;
+use crate::environment::Process;
 use crate::exit::Exit;
-use crate::output::report_line;
+use crate::output::{printed, report_line};
 use crate::{controlled, signals, terminal};
-use run::companion::CompanionObserver;
-use run::folder::{ClaimedFolder, new_folder};
 
 /// Runs the verb. Ending it with Ctrl-C is not an error.
 ///
@@ -29,55 +33,64 @@ use run::folder::{ClaimedFolder, new_folder};
 /// Wrong usage or a problem of this host, in one line; nothing is attached then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     args.record_mode.apply();
-    let plan = args.plan()?;
+    let spec = args.spec()?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
-    let claim = ClaimedFolder::make(&folder)?;
-    let profile = match args.profile.then(|| profile(&plan, &folder)).transpose() {
-        Ok(profile) => profile,
-        Err(error) => {
-            claim.release();
-            return Err(error);
+    let process = Process::new();
+    let setting = process.setting(line.effective(), Some(&folder), &stop);
+    let mut progress = Progress::Quiet;
+    let mut live = |event: WatchEvent<'_>| {
+        match event {
+            WatchEvent::Ready { subject, started } => {
+                progress = begin(args, &spec, (subject, started), &stop)?;
+            }
+            WatchEvent::Interval(interval) => progress.interval(interval),
+            WatchEvent::Over { server_has_ended } => {
+                progress.end();
+                if server_has_ended {
+                    report_line("the server has ended");
+                }
+            }
         }
+        Ok(())
     };
-    let observing = match observe::Observing::begin(&plan, args, line, &folder) {
-        Ok(observing) => observing,
-        Err(error) => {
-            profile.into_iter().for_each(CompanionObserver::abandon);
-            claim.release();
-            return Err(error);
-        }
-    };
-    if args.controlled {
-        controlled::follow(Arc::clone(&stop))?;
-    }
-    let watched = observing.run(&plan, &stop);
-    let profile = profile.map(CompanionObserver::finish);
+    let watched = observe(&spec, setting, &mut live)?;
     if args.controlled {
         controlled::closed();
     } else {
-        print(args, &watched, &folder, profile)?;
+        print(args, &watched, &folder)?;
     }
-    match watched.damage {
-        Some(error) => Err(error).context("the record is incomplete"),
-        None => Ok(Exit::Done),
-    }
+    watched.observed.check_record()?;
+    Ok(Exit::Done)
 }
 
-fn print(
+/// Reports that the watch has begun, and starts what is shown meanwhile.
+fn begin(
     args: &Args,
-    watched: &observe::Watched,
-    folder: &Path,
-    profile: Option<anyhow::Result<PathBuf>>,
-) -> anyhow::Result<()> {
+    spec: &WatchSpec,
+    (subject, start): (&WatchSubject, Nanos),
+    stop: &Arc<AtomicBool>,
+) -> anyhow::Result<Progress> {
+    if args.controlled {
+        controlled::follow(Arc::clone(stop))?;
+    }
+    let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), spec.selection);
+    if !args.json && !args.controlled {
+        report_line(format_args!("watching {who}; Ctrl-C ends it"));
+    }
+    let subject = TableSubject { who: &who, ports: &subject.ports, start, length: args.duration };
+    Ok(Progress::begin(args, &subject, stop))
+}
+
+fn print(args: &Args, watched: &WatchObserved, folder: &Path) -> anyhow::Result<()> {
     // The window may have been resized in the meantime.
     let out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    watched.print(args, &mut out.lock(), style)?;
+    print_report(args, watched, &mut out.lock(), style)?;
     if !args.json {
         report_line(format_args!("record: {}", folder.display()));
     }
-    match profile {
+    match &watched.profile {
         Some(Ok(folder)) if !args.json => report_line(format_args!("profile: {}", folder.display())),
         Some(Err(error)) => report_line(format_args!("--profile: {error:#}")),
         Some(Ok(_)) | None => {}
@@ -85,9 +98,23 @@ fn print(
     Ok(())
 }
 
-/// Also profiles the server. It starts before the watch does, because nothing would drain the ring buffer while the
-/// profile is being set up.
-fn profile(plan: &args::WatchPlan, folder: &Path) -> anyhow::Result<CompanionObserver> {
-    let program = std::env::current_exe().ok();
-    CompanionObserver::profile(&watch::find(&plan.named)?.roots, folder, program.as_deref())
+fn print_report(
+    args: &Args,
+    watched: &WatchObserved,
+    out: &mut dyn Write,
+    style: Style,
+) -> anyhow::Result<()> {
+    let WatchObserved { observed, results, logs, .. } = watched;
+    let document = &observed.document;
+    if args.json {
+        return printed(report::json(document, &mut *out));
+    }
+    let record = WatchRecord { document, results, logs };
+    printed(writeln!(out).and_then(|()| report::text(&findings::watch_view(&record), out, style)))?;
+    if args.self_cost {
+        let elapsed = Nanos(document.time.elapsed_ns.unwrap_or(0));
+        let cost = findings::watch_cost(results, elapsed);
+        printed(writeln!(out).and_then(|()| report::section(Subject::Watch, &cost, out, style)))?;
+    }
+    Ok(())
 }

@@ -4,13 +4,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use record::observation::watch::WatchLine;
-use units::Nanos;
+use run::observe::watch::WatchInterval;
 
 use super::args::Args;
 use crate::terminal;
 use tui::display::Display;
-use tui::table::{LiveTable, TableSnapshot, TableSubject};
+use tui::table::{LiveTable, RequestSample, TableSnapshot, TableSubject};
 
 pub enum Progress {
     Quiet,
@@ -31,18 +30,19 @@ impl Progress {
             .map_or(Progress::Lines, Progress::Live)
     }
 
-    /// Shows an interval; `seen` is called only if it is shown.
-    pub fn interval(&self, line: &WatchLine, length: Nanos, seen: impl FnOnce() -> TableSnapshot) {
+    /// Shows an interval.
+    pub fn interval(&self, interval: &WatchInterval<'_>) {
         match self {
             Progress::Quiet => {}
             Progress::Lines => {
                 let at = run::date::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
                 // If this cannot be printed, the report at the end cannot either, and returns the error.
-                let _ = writeln!(io::stdout(), "{at}   {}", findings::watch_line(line, length));
+                let _ =
+                    writeln!(io::stdout(), "{at}   {}", findings::watch_line(interval.line, interval.length));
             }
             Progress::Live(stage) => {
-                let seen = seen();
-                stage.change(|table| table.add(seen));
+                let snapshot = snapshot(interval);
+                stage.change(|table| table.add(snapshot));
             }
         }
     }
@@ -52,5 +52,20 @@ impl Progress {
         if let Progress::Live(stage) = self {
             stage.end();
         }
+    }
+}
+
+/// The figures for the live table.
+fn snapshot(interval: &WatchInterval<'_>) -> TableSnapshot {
+    TableSnapshot {
+        length: interval.length,
+        lately: RequestSample::of(interval.interval),
+        whole: RequestSample::of(interval.total),
+        protocols: interval.total.protocols(),
+        connections: interval.connections(),
+        digests: interval.digests(),
+        preemptors: interval.preemptors(),
+        losses: interval.losses,
+        inexact: interval.inexact,
     }
 }

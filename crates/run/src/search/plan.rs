@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, ensure};
+use findings::search::Objective;
 use record::search::ProbeResult;
 use stats::search::Aim;
 use units::{Nanos, Rate};
 
-use super::objective::Objective;
 use crate::effective::EffectiveOptions;
 use crate::environment::Environment;
 use crate::options::GivenOptions;

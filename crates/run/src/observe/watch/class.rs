@@ -1,4 +1,4 @@
-//! `--class`: the function of the server whose return value classifies a request.
+//! The function of the server whose return value classifies a request.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use anyhow::{Context, anyhow};
 use watch::Named;
 use watch::kernel::ClassProbe;
 
-/// The value of `--class`.
+/// A function of the server, and what it returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassArg {
+pub struct RequestClass {
     from: From,
     returns: Returns,
 }
@@ -32,12 +32,12 @@ enum Returns {
 /// is not allowed to see the result. Its name ends in its argument types, which differ between versions.
 const MARIADB_QUERY_CACHE: &str = "Query_cache21send_result_to_client";
 
-impl FromStr for ClassArg {
+impl FromStr for RequestClass {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<ClassArg, String> {
+    fn from_str(text: &str) -> Result<RequestClass, String> {
         if text == "mariadb-query-cache" {
-            return Ok(ClassArg { from: From::MariadbQueryCache, returns: Returns::I32 });
+            return Ok(RequestClass { from: From::MariadbQueryCache, returns: Returns::I32 });
         }
         let form = "is uretprobe:BINARY:SYMBOL[:bool|i32|i64], or mariadb-query-cache";
         let mut words = text.strip_prefix("uretprobe:").ok_or(form)?.split(':');
@@ -52,11 +52,14 @@ impl FromStr for ClassArg {
         if words.next().is_some() {
             return Err(form.to_owned());
         }
-        Ok(ClassArg { from: From::Function { binary: binary.into(), symbol: symbol.to_owned() }, returns })
+        Ok(RequestClass {
+            from: From::Function { binary: binary.into(), symbol: symbol.to_owned() },
+            returns,
+        })
     }
 }
 
-impl ClassArg {
+impl RequestClass {
     /// The binary and symbol to attach to.
     ///
     /// # Errors
@@ -106,14 +109,14 @@ mod tests {
 
     #[test]
     fn a_class_is_read_or_refused() {
-        let class: ClassArg = "uretprobe:/usr/sbin/x:is_hit:bool".parse().unwrap();
+        let class: RequestClass = "uretprobe:/usr/sbin/x:is_hit:bool".parse().unwrap();
         assert_eq!(class.name(0xffff_ff01), "1");
-        let class: ClassArg = "uretprobe:/usr/sbin/x:f".parse().unwrap();
+        let class: RequestClass = "uretprobe:/usr/sbin/x:f".parse().unwrap();
         assert_eq!(class.name(0xffff_ffff), "-1");
-        let class: ClassArg = "mariadb-query-cache".parse().unwrap();
+        let class: RequestClass = "mariadb-query-cache".parse().unwrap();
         assert_eq!((class.name(1), class.name(0)), ("hit".to_owned(), "miss".to_owned()));
         for nonsense in ["", "hit", "uretprobe:", "uretprobe:x", "uretprobe:x:y:u8", "uretprobe:x:y:i32:z"] {
-            assert!(nonsense.parse::<ClassArg>().is_err(), "{nonsense}");
+            assert!(nonsense.parse::<RequestClass>().is_err(), "{nonsense}");
         }
     }
 }

@@ -1,15 +1,23 @@
 //! What has to hold, and how long a probe must be to tell. Pure.
 
-use anyhow::{bail, ensure};
-use findings::{Condition, Metric, Operator, Statistic};
 use record::document::Quantity;
 use units::Nanos;
+
+use crate::condition::{Condition, Metric, Operator, Statistic};
 
 /// Conditions that all have to hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
     /// Each with whether it was implied, not stated.
     pub conditions: Vec<(Condition, bool)>,
+}
+
+/// Why a text is not an objective.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--search '{text}' cannot be used: {why}")]
+pub struct ObjectiveError {
+    text: String,
+    why: String,
 }
 
 /// A rate at which the answers are errors is not held, however fast they come.
@@ -34,29 +42,17 @@ impl Objective {
     /// # Errors
     ///
     /// One line for what is no condition, or none that a rate can break by being too high.
-    pub fn parse(text: &str) -> anyhow::Result<Objective> {
+    pub fn parse(text: &str) -> Result<Objective, ObjectiveError> {
         let mut conditions = Vec::new();
         for part in text.split(" and ") {
-            let condition = match part.parse::<Condition>() {
-                Ok(condition) => condition,
-                Err(error) => bail!("--search '{text}' cannot be used: {error}"),
-            };
-            ensure!(
-                matches!(condition.operator, Operator::Below | Operator::AtMost),
-                "--search '{text}' cannot be used: an objective is an upper limit; write it with < or <=, \
-                 as in 'p99 < 20ms'"
-            );
-            ensure!(
-                matches!(condition.limit, Quantity::Ns(_) | Quantity::Share(_)) && !is_rate(condition.metric),
-                "--search '{text}' cannot be used: `{condition}` grows with the length of a probe; use a time or \
-                 a share, as in 'p99 < 20ms and error_share < 1%'"
-            );
+            let condition = limit(part).map_err(|why| ObjectiveError { text: text.to_owned(), why })?;
             conditions.push((condition, false));
         }
         // Whoever limits one outcome alone has said nothing of the others.
         let names_failures = |(condition, _): &(Condition, bool)| is_of_failures(condition);
         if !conditions.iter().any(names_failures) {
-            conditions.push((IMPLIED.parse::<Condition>()?, true));
+            let implied = IMPLIED.parse::<Condition>().expect("it is a condition");
+            conditions.push((implied, true));
         }
         Ok(Objective { conditions })
     }
@@ -101,6 +97,21 @@ impl Objective {
             _ => None,
         })
     }
+}
+
+/// A condition that a rate can break by being too high.
+fn limit(part: &str) -> Result<Condition, String> {
+    let condition = part.parse::<Condition>().map_err(|error| error.to_string())?;
+    if !matches!(condition.operator, Operator::Below | Operator::AtMost) {
+        return Err("an objective is an upper limit; write it with < or <=, as in 'p99 < 20ms'".to_owned());
+    }
+    if !matches!(condition.limit, Quantity::Ns(_) | Quantity::Share(_)) || is_rate(condition.metric) {
+        return Err(format!(
+            "`{condition}` grows with the length of a probe; use a time or a share, as in 'p99 < 20ms and \
+             error_share < 1%'"
+        ));
+    }
+    Ok(condition)
 }
 
 /// All failures together, whatever their outcome.

@@ -1,4 +1,4 @@
-//! Keeps individual requests in `served.parquet`, as `--requests` says.
+//! Keeps individual requests in `served.parquet`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use record::document::Kept;
 use record::observation::watch::SERVED;
 use units::Nanos;
 
-pub use run::requests_file::KeepRequests;
+use crate::requests_file::KeepRequests;
 
 /// Its name while it is written: without its footer it is unreadable.
 const UNFINISHED: &str = "served.parquet.unfinished";

@@ -1,24 +1,24 @@
 //! Divides CPU time into user and system time: by eBPF programs at the boundaries of system calls if they can be
 //! loaded, otherwise by the kernel's ticks.
 
-use clap::ValueEnum;
 use host::process::Wanted;
 use record::document::MissingFact;
 use record::observation::cpu::CpuLine;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// What divides CPU time into user and system time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitBy {
-    /// `ebpf` for processes given by ID, if eBPF programs can be loaded; otherwise `ticks`.
+    /// `Ebpf` for processes given by ID, if eBPF programs can be loaded; otherwise `Ticks`.
     Auto,
-    /// By the mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
+    /// The mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
     Ticks,
-    /// By eBPF programs at the boundaries of system calls and interrupts. While it runs, every system call on this host
+    /// eBPF programs at the boundaries of system calls and interrupts. While they run, every system call on this host
     /// takes slightly longer.
     Ebpf,
 }
 
 #[cfg(feature = "ebpf")]
-pub use self::boundaries::Splitter;
+pub(super) use self::boundaries::Splitter;
 
 #[cfg(feature = "ebpf")]
 mod boundaries {
@@ -162,7 +162,7 @@ mod boundaries {
 
 /// Built without eBPF: ticks.
 #[cfg(not(feature = "ebpf"))]
-pub struct Splitter;
+pub(super) struct Splitter;
 
 #[cfg(not(feature = "ebpf"))]
 impl Splitter {

@@ -1,16 +1,16 @@
-//! One probe: an ordinary run with its own record, and what its measured part says of its rate.
+//! One probe of a search: what the measured part of its record says of its rate.
 
 use std::path::Path;
 
-use findings::{Decision, Figures, RunFacts, reading_text};
-use record::document::{Finding as Blemish, QuantileValue, Results, Subject, VerdictWord};
+use record::document::{Document, Finding as Blemish, QuantileValue, Results, Subject, VerdictWord};
 use record::search::{ProbeFigure, ProbeOutcome, ProbeResult};
-use record::{Check, Concern, Interval, Second};
+use record::{Check, Concern, Interval, RecordError, Second};
 use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;
 
 use super::objective::Objective;
-use crate::conduct::CompletedRun;
+use crate::condition::{Decision, Figures, reading_text};
+use crate::summary::{RunFacts, summarize};
 
 /// Not counted, at the begin of every probe: connections open, caches and compilers of the server warm up.
 pub const WARMUP: Nanos = Nanos::from_secs(1);
@@ -38,17 +38,17 @@ impl ProbeMeasurement {
     /// # Errors
     ///
     /// Where the record cannot be read back.
-    pub fn read(folder: &Path, conducted: &CompletedRun, length: Nanos) -> anyhow::Result<ProbeMeasurement> {
+    pub fn read(folder: &Path, run: &Document, length: Nanos) -> Result<ProbeMeasurement, RecordError> {
         let middle = WARMUP + Nanos(length.0 / 2);
-        let part = |from, to| -> anyhow::Result<Part> {
+        let part = |from, to| -> Result<Part, RecordError> {
             let (seconds, total) = record::read_part(folder, from, to)?;
             let facts = RunFacts {
-                subject: &conducted.document.subject,
-                stamps: &conducted.document.stamps,
+                subject: &run.subject,
+                stamps: &run.stamps,
                 window: WARMUP + length,
                 seconds: &seconds,
             };
-            let results = findings::summarize(&total, &facts);
+            let results = summarize(&total, &facts);
             Ok(Part { total, seconds, results })
         };
         let first = part(WARMUP, middle)?;
@@ -93,13 +93,13 @@ impl ProbeJudge<'_> {
     /// What the probe says, and everything that it leaves for the record.
     pub fn judge(
         &self,
-        conducted: &CompletedRun,
+        run: &Document,
         measured: &ProbeMeasurement,
         rate: Option<f64>,
     ) -> (Finding, ProbeResult) {
-        let verdict = conducted.document.verdict.as_ref();
+        let verdict = run.verdict.as_ref();
         let against_client = against_client(verdict.map_or(&[], |verdict| &verdict.findings));
-        let behind = backlog(conducted);
+        let behind = backlog(run);
         let (held, figures, why_not) = self.holds(&measured.whole, measured.length);
         let halves = Halves {
             held: held && behind.is_none(),
@@ -133,7 +133,7 @@ impl ProbeJudge<'_> {
             p99: quantile(0.99),
             figures,
             client_cpu_share: results.cpu.busiest_worker_share,
-            verdict: conducted.document.verdict.as_ref().map(|verdict| verdict.word),
+            verdict: run.verdict.as_ref().map(|verdict| verdict.word),
             against_client: against_client.iter().map(|blemish| blemish.check.clone()).collect(),
             says: says(found),
             why,
@@ -187,8 +187,8 @@ fn cause(against_client: &[&Blemish]) -> String {
 }
 
 /// The server did not keep up, whatever a lax objective says.
-fn backlog(conducted: &CompletedRun) -> Option<String> {
-    let verdict = conducted.document.verdict.as_ref()?;
+fn backlog(run: &Document) -> Option<String> {
+    let verdict = run.verdict.as_ref()?;
     verdict.findings.iter().find(|blemish| blemish.check == Check::KeptUp).map(because)
 }
 

@@ -33,7 +33,7 @@ pub fn write(folder: &Path, graph: FlameGraph<'_>, stacks: &Stacks) -> anyhow::R
     write_file(&path, |out| graph.draw(stacks, out))
 }
 
-/// Draws what changed; false if there is nothing to compare.
+/// Draws what changed between two profiles, and returns the path of the flame graph.
 ///
 /// # Errors
 ///

@@ -1,0 +1,12 @@
+//! A search for the highest rate: what has to hold, what each probe says of its rate, and the result of all probes.
+//! Which rate is probed next is in `stats::search`.
+
+mod first_probe;
+mod objective;
+mod probe;
+mod result;
+
+pub use first_probe::nearly_all_failed;
+pub use objective::{Objective, ObjectiveError};
+pub use probe::{ProbeJudge, ProbeMeasurement, WARMUP};
+pub use result::result;

@@ -1,0 +1,423 @@
+//! The requests of a running server, seen from its kernel.
+
+mod class;
+mod served_file;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use record::document::{Kept, MissingFact, State};
+use record::observation::ObservationBody;
+use record::observation::watch::{
+    Digest, Inexact, Losses, Preemptor, ProgramCost, Tier, WatchLine, WatchResults, WatchSubject,
+};
+use record::{Durations, Event, Served};
+use units::Nanos;
+use watch::kernel::CaptureSettings;
+use watch::{DigestSums, KnownRequests, Named, Session, Sums};
+
+pub use self::class::RequestClass;
+use self::served_file::ServedFile;
+use super::keeper::{Keeper, Observed};
+use super::{Closing, Observer, Rhythm, Setting, conduct};
+use crate::companion::CompanionObserver;
+use crate::requests_file::KeepRequests;
+
+/// What to watch.
+pub struct WatchSpec {
+    pub named: Named,
+    /// How the server was named, for the record.
+    pub selection: String,
+    pub settings: CaptureSettings,
+    pub known: KnownRequests,
+    /// What splits the requests; its probe is in `settings`.
+    pub class: Option<RequestClass>,
+    pub interval: Nanos,
+    /// `None` until a stop is requested.
+    pub duration: Option<Nanos>,
+    /// Which requests are kept one by one.
+    pub requests: KeepRequests,
+    /// Measures what the eBPF programs cost.
+    pub self_cost: bool,
+    /// Also profiles the server, in a directory within that of the record.
+    pub profile: bool,
+}
+
+/// Called for each event, on the thread of the observation; an error ends it.
+pub type Live<'a> = &'a mut dyn FnMut(WatchEvent<'_>) -> anyhow::Result<()>;
+
+/// What happens during the watch.
+pub enum WatchEvent<'a> {
+    /// Requests are seen from `started` on, and the record has begun.
+    Ready {
+        subject: &'a WatchSubject,
+        started: Nanos,
+    },
+    Interval(&'a WatchInterval<'a>),
+    Over {
+        server_has_ended: bool,
+    },
+}
+
+/// An interval that is over, and all before it.
+pub struct WatchInterval<'a> {
+    pub line: &'a WatchLine,
+    pub length: Nanos,
+    /// The sums of this interval, and of all so far.
+    pub interval: &'a Sums,
+    pub total: &'a Sums,
+    /// What was lost so far, and what is inexact.
+    pub losses: Losses,
+    pub inexact: Inexact,
+    session: &'a Session,
+    digests: &'a DigestSums,
+}
+
+impl WatchInterval<'_> {
+    /// The digests seen so far, the most time first.
+    pub fn digests(&self) -> Vec<Digest> {
+        let mut digests = digests(self.session, self.digests);
+        digests.retain(|digest| digest.count > 0);
+        digests.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
+        digests
+    }
+
+    /// Who ran on a CPU while the server waited for one, the most time first, without control groups.
+    pub fn preemptors(&self) -> Vec<Preemptor> {
+        preemptors(self.session)
+    }
+
+    /// The number of connections seen so far.
+    pub fn connections(&self) -> u64 {
+        self.session.connections()
+    }
+}
+
+/// What was watched.
+pub struct WatchObserved {
+    pub observed: Observed,
+    pub results: WatchResults,
+    /// The histograms of all intervals together, by name.
+    pub logs: BTreeMap<String, Durations>,
+    /// The directory of the profile, if one was requested.
+    pub profile: Option<anyhow::Result<PathBuf>>,
+}
+
+/// How often /proc is asked for new ports and processes.
+const REFRESH: Nanos = Nanos::from_secs(1);
+
+/// What is missing in the record while /proc or the kernel cannot be read.
+const NEW_PLACES: &str = "new ports and processes";
+
+/// Watches, and keeps the record.
+///
+/// # Errors
+///
+/// When the server is not found, the kernel refuses, the record cannot be created, or `live` fails, in one line.
+pub fn observe(spec: &WatchSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow::Result<WatchObserved> {
+    setting.claim(|setting| {
+        let profile = match setting.folder.filter(|_| spec.profile) {
+            Some(folder) => Some(profile(spec, folder, setting.environment.program)?),
+            None => None,
+        };
+        let mut watching = match Watching::begin(spec, &setting, live) {
+            Ok(watching) => watching,
+            Err(error) => {
+                profile.into_iter().for_each(CompanionObserver::abandon);
+                return Err(error);
+            }
+        };
+        let from = watching.keeper.zero();
+        let until = spec.duration.map_or(Nanos::MAX, |length| from.saturating_add(length));
+        let rhythm = Rhythm { from, every: spec.interval, until, closing: Closing::Now };
+        (watching.live)(WatchEvent::Ready { subject: &watching.results.subject, started: from })?;
+        let end = conduct(&mut watching, &rhythm, setting.stop)?;
+        (watching.live)(WatchEvent::Over { server_has_ended: watching.is_gone })?;
+        let (observed, results, logs) = watching.finish(end - from);
+        Ok(WatchObserved { observed, results, logs, profile: profile.map(CompanionObserver::finish) })
+    })
+}
+
+/// Also profiles the server. It starts before the watch does, because nothing would drain the ring buffer while the
+/// profile is being set up.
+fn profile(spec: &WatchSpec, folder: &Path, program: Option<&Path>) -> anyhow::Result<CompanionObserver> {
+    CompanionObserver::profile(&watch::find(&spec.named)?.roots, folder, program)
+}
+
+/// A server that is watched.
+struct Watching<'a> {
+    spec: &'a WatchSpec,
+    session: Session,
+    results: WatchResults,
+    keeper: Keeper,
+    /// `None` after a failed write.
+    served: Option<ServedFile>,
+    /// How far this process's clock is ahead of the kernel's clock, which timestamps requests: zero outside of a time
+    /// namespace.
+    ahead: i64,
+    /// What this process had used at the beginning.
+    own_cpu: Option<Nanos>,
+    refreshed: Nanos,
+    /// Sums of the current interval, and of all earlier ones.
+    interval: Sums,
+    total: Sums,
+    digests: DigestSums,
+    /// The server has ended.
+    is_gone: bool,
+    live: Live<'a>,
+}
+
+impl<'a> Watching<'a> {
+    /// Attaches, and begins the record.
+    fn begin(spec: &'a WatchSpec, setting: &Setting<'_>, live: Live<'a>) -> anyhow::Result<Watching<'a>> {
+        let own_cpu = host::process_cpu();
+        let mut session = Session::start(spec.named.clone(), &spec.settings, spec.known.clone())?;
+        let mut missing = Vec::new();
+        if spec.self_cost
+            && let Err(error) = session.measure_cost()
+        {
+            missing.push(MissingFact {
+                what: "self_cost".to_owned(),
+                why: format!("the kernel keeps no account of programs: {error}"),
+            });
+        }
+        missing.extend(session.missing().iter().map(|what| {
+            let (what, why) = what.split_once(": ").unwrap_or((what, ""));
+            MissingFact { what: what.to_owned(), why: why.to_owned() }
+        }));
+        let zero = clock::now();
+        let results = WatchResults {
+            subject: subject(spec, &session),
+            tier: tier(&session),
+            ..WatchResults::default()
+        };
+        let body = ObservationBody::Watch(Box::new(results.clone()));
+        let keeper = Keeper::begin(setting, body, missing, zero)?;
+        let ahead = keeper.document.host.monotonic_offset_ns.unwrap_or(0);
+        let mut watching = Watching {
+            spec,
+            session,
+            results,
+            keeper,
+            served: None,
+            ahead,
+            own_cpu,
+            refreshed: zero,
+            interval: Sums::default(),
+            total: Sums::default(),
+            digests: DigestSums::default(),
+            is_gone: false,
+            live,
+        };
+        watching.begin_served(setting.folder);
+        Ok(watching)
+    }
+
+    fn begin_served(&mut self, folder: Option<&Path>) {
+        let Some(folder) = folder else { return };
+        let started = &self.keeper.document.time.started;
+        match ServedFile::begin(self.spec.requests, folder, self.keeper.zero(), started) {
+            Ok(file) => self.served = Some(file),
+            Err(error) => self.note_unkept(&error),
+        }
+    }
+
+    fn add(&mut self, served: Vec<Served>) {
+        for served in served {
+            let served = served.later(self.ahead);
+            // Requests read before the record began are not part of it.
+            if served.read < self.keeper.zero() {
+                continue;
+            }
+            self.interval.add(&served);
+            self.digests.add(&served);
+            let Some(file) = &mut self.served else { continue };
+            if let Err(error) = file.take(served) {
+                self.note_unkept(&error);
+                self.served.take().into_iter().for_each(ServedFile::abandon);
+            }
+        }
+    }
+
+    fn note_unkept(&mut self, error: &anyhow::Error) {
+        let fact = MissingFact { what: "served.parquet".to_owned(), why: format!("{error:#}") };
+        self.keeper.document.missing.push(fact);
+    }
+
+    /// Looks for new processes and ports of the server; false if it has ended.
+    fn refresh(&mut self, now: Nanos) -> bool {
+        let at = now - self.keeper.zero();
+        match self.session.refresh(Nanos(now.0.saturating_add_signed(-self.ahead))) {
+            Ok(true) => true,
+            Ok(false) => {
+                self.keeper.event(&Event::new(at.0, "server_ended", "the server has ended".to_owned()));
+                false
+            }
+            // The known processes are watched further, and the next look may succeed.
+            Err(error) => {
+                let missing = &mut self.keeper.document.missing;
+                if !missing.iter().any(|fact| fact.what == NEW_PLACES) {
+                    let why = format!("at {at}: {error}");
+                    missing.push(MissingFact { what: NEW_PLACES.to_owned(), why });
+                }
+                true
+            }
+        }
+    }
+
+    /// What was lost so far and what is inexact, by the record's names.
+    fn shortcomings(&self) -> (Losses, Inexact) {
+        let kernel = self.session.losses();
+        let counts = self.session.counts();
+        let losses = Losses {
+            ring_full: kernel.ring_full,
+            map_full: kernel.map_full + self.session.given_up(),
+            recursion: kernel.recursion,
+            mid_connection: counts.mid_connection_requests,
+            unparsed: counts.unparsed + counts.dropped + kernel.unreadable,
+        };
+        let inexact = Inexact {
+            forgotten_slices: kernel.forgotten_slices,
+            joined_arrivals: kernel.joined_arrivals,
+            missed_switches: kernel.missed_switches,
+        };
+        (losses, inexact)
+    }
+
+    fn finish(mut self, elapsed: Nanos) -> (Observed, WatchResults, BTreeMap<String, Durations>) {
+        let kept = self.finish_served();
+        let name = |class| class_name(self.spec, class);
+        let logs: BTreeMap<String, Durations> =
+            self.total.logs(name).into_iter().map(|(name, durations)| (name, durations.clone())).collect();
+        let mut results = self.results;
+        results.subject = subject(self.spec, &self.session);
+        results.subject.protocols = self.total.protocols();
+        results.requests = self.total.requests;
+        results.preempted = self.total.preempted;
+        results.connections = self.session.connections();
+        results.request_bytes = self.total.request_bytes;
+        results.response_bytes = self.total.response_bytes;
+        results.parts_ns = self.total.parts_ns;
+        results.classes = self.total.classes(name);
+        results.digests = digests(&self.session, &self.digests);
+        results.preemptors = preemptors(&self.session);
+        results.preemptors.iter_mut().for_each(|one| one.cgroup = watch::cgroup(one.pid));
+        results.self_cost = cost(&self.session);
+        results.self_cpu_ns =
+            host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
+        results.kept = kept;
+        findings::summarize_watch(&mut results, &logs);
+        let body = ObservationBody::Watch(Box::new(results.clone()));
+        (self.keeper.finish(State::Finished, elapsed, body), results, logs)
+    }
+
+    /// Closes the file of requests; returns what it contains, if it is readable.
+    fn finish_served(&mut self) -> Option<Kept> {
+        match self.served.take().map(ServedFile::finish)? {
+            Ok(kept) => Some(kept),
+            Err(error) => {
+                self.note_unkept(&error);
+                None
+            }
+        }
+    }
+}
+
+impl Observer for Watching<'_> {
+    /// No wake-ups from the kernel: one would cost the server more than the event itself.
+    fn due(&mut self, now: Nanos, _: Nanos) -> Nanos {
+        now + self.session.patience()
+    }
+
+    fn step(&mut self, stopped: bool) -> bool {
+        let served = self.session.take();
+        self.add(served);
+        let now = clock::now();
+        if now >= self.refreshed + REFRESH {
+            self.refreshed = now;
+            self.is_gone = !self.refresh(now);
+        }
+        stopped || self.is_gone
+    }
+
+    fn close(&mut self, from: Nanos, to: Nanos, is_last: bool) -> anyhow::Result<()> {
+        if is_last {
+            // The last write on each connection was the end of its response.
+            let served = self.session.finish();
+            self.add(served);
+        }
+        let (losses, inexact) = self.shortcomings();
+        let (losses, inexact) = (losses.since(&self.results.losses), inexact.since(&self.results.inexact));
+        let name = |class| class_name(self.spec, class);
+        let line = self.interval.line((losses, inexact), name);
+        let logs = self.interval.logs(name);
+        let logs: Vec<(&str, &Durations)> =
+            logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
+        let length = to - from;
+        self.keeper.append(&line, from - self.keeper.zero(), length, &logs);
+        self.total.merge(&self.interval);
+        self.results.losses.add(&losses);
+        self.results.inexact.add(&inexact);
+        let shown = (self.live)(WatchEvent::Interval(&WatchInterval {
+            line: &line,
+            length,
+            interval: &self.interval,
+            total: &self.total,
+            losses: self.results.losses,
+            inexact: self.results.inexact,
+            session: &self.session,
+            digests: &self.digests,
+        }));
+        self.interval.clear();
+        shown
+    }
+}
+
+fn class_name(spec: &WatchSpec, class: i64) -> String {
+    spec.class.as_ref().map_or_else(String::new, |named| named.name(class))
+}
+
+fn digests(session: &Session, sums: &DigestSums) -> Vec<Digest> {
+    session.with_digests(|digests| sums.rows(|id| digests.text(dissect::DigestId(id))))
+}
+
+fn subject(spec: &WatchSpec, session: &Session) -> WatchSubject {
+    let found = session.found();
+    WatchSubject {
+        named: spec.selection.clone(),
+        pids: found.processes.iter().copied().take(1_000).collect(),
+        ports: found.ports.clone(),
+        comm: found.comm.clone(),
+        protocols: Vec::new(),
+    }
+}
+
+fn tier(session: &Session) -> Tier {
+    Tier { name: "btf_tracepoints".to_owned(), attached: session.attached() }
+}
+
+/// The preemptors, one row per process and name, the most time first; their control groups are not looked up.
+fn preemptors(session: &Session) -> Vec<Preemptor> {
+    let mut rows: BTreeMap<(u32, String), Preemptor> = BTreeMap::new();
+    for row in session.culprits() {
+        let comm = watch::comm_text(&row.comm);
+        let one = rows.entry((row.pid, comm.clone())).or_insert_with(|| Preemptor {
+            pid: row.pid,
+            comm,
+            cgroup: None,
+            time_ns: 0,
+            count: 0,
+        });
+        one.time_ns += row.time.0;
+        one.count += row.count;
+    }
+    let mut rows: Vec<Preemptor> = rows.into_values().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
+    rows
+}
+
+fn cost(session: &Session) -> Vec<ProgramCost> {
+    let cost =
+        |cost: watch::kernel::Cost| ProgramCost { name: cost.program, runs: cost.runs, ns: cost.time.0 };
+    session.cost().into_iter().map(cost).collect()
+}
