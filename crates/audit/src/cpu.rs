@@ -7,7 +7,7 @@ use record::document::Finding;
 use record::{Check, Second};
 
 /// Hyperfoil's CPU watchdog warns when a core is idle for less than 20 %; Locust warns at 90 % of its process.
-const BUSY_PER_MILLE: u64 = 800;
+pub const BUSY_PER_MILLE: u64 = 800;
 
 pub(super) fn worker_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     let per_mille = median(evidence.full_seconds().map(busiest_per_mille).collect())?;

@@ -11,7 +11,15 @@ use record::{Check, Durations, Interval, LATE, Lag, Second, Series, WorkerSecond
 /// lag in it. Lancet alone refuses to report a schedule it missed.
 const LAG_FLOOR: Nanos = Nanos::from_millis(1);
 const LAG_SHARE: u64 = 10;
-const LAG_INVALID_FACTOR: u64 = 10;
+
+/// A run whose p99 of a lag is over this many times its limit is invalid.
+pub const LAG_INVALID_FACTOR: u64 = 10;
+
+/// The p99 of a lag that is still in order where half of all requests take `median_service` or less: 1 ms, or a tenth
+/// of that. What the pace allows comes on top of it.
+pub fn lag_limit(median_service: Nanos) -> Nanos {
+    Nanos(median_service.0 / LAG_SHARE).max(LAG_FLOOR)
+}
 
 /// The fewest requests whose p99 has a finite 95 % interval.
 const FEWEST_FOR_P99: u64 = 368;
@@ -49,8 +57,8 @@ fn late(
     what: impl Fn(Nanos) -> (&'static str, String),
 ) -> Option<Finding> {
     let lag = &of_all(evidence.total, which);
-    let share = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE);
-    let limit = share.max(LAG_FLOOR) + evidence.batch;
+    let of_service = lag_limit(quantile(evidence.total.service()?, 50)?);
+    let limit = of_service + evidence.batch;
     let n = lag.count();
     let is_over = |&(level, _): &(Nanos, VerdictWord)| {
         let over = lag.count_over(level);
@@ -63,8 +71,11 @@ fn late(
     let (noun, was_late) = what(level);
     let p99 = quantile(lag, 99).filter(|p99| n >= FEWEST_FOR_P99 && p99.to_string() != level.to_string());
     let p99 = p99.map(|p99| format!(", p99 {p99}")).unwrap_or_default();
-    let basis =
-        if share > LAG_FLOOR { format!(" ({share} is 10 % of the median service)") } else { String::new() };
+    let basis = if of_service > LAG_FLOOR {
+        format!(" ({of_service} is 10 % of the median service)")
+    } else {
+        String::new()
+    };
     Some(Finding {
         check,
         makes,
@@ -75,7 +86,7 @@ fn late(
 }
 
 /// Hyperfoil's jitter watchdog ticks every 50 ms and fails a run at 100 ms; jHiccup looks for the same.
-const LONGEST_STALL: Nanos = Nanos::from_millis(100);
+pub const LONGEST_STALL: Nanos = Nanos::from_millis(100);
 
 fn longest_stall<'a>(evidence: &Evidence<'a>) -> Option<(Nanos, &'a Second)> {
     let stalls = evidence.seconds.iter().map(|second| (Nanos(second.worker_stall_max_ns), second));
@@ -176,7 +187,7 @@ pub(super) fn host_stall(evidence: &Evidence<'_>) -> Option<Finding> {
 /// as of requests can be late, by the same limit. jHiccup uses its meter in the same way.
 pub(super) fn hiccups(evidence: &Evidence<'_>) -> Option<Finding> {
     let ticks = evidence.total.series(Series::Hiccup)?;
-    let limit = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE).max(LAG_FLOOR);
+    let limit = lag_limit(quantile(evidence.total.service()?, 50)?);
     let (over, n) = (ticks.count_over(limit), ticks.count());
     let is_finding = over > LATE_FEW && is_over_share(over, n, LATE_PER_MILLE);
     is_finding.then(|| {
@@ -210,7 +221,7 @@ pub(super) fn slow_worker(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     // If 10 % of the service time is more than the 1 ms from which requests count as late, the mean lateness decides.
-    let limit = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE).max(LAG_FLOOR) + evidence.batch;
+    let limit = lag_limit(quantile(evidence.total.service()?, 50)?) + evidence.batch;
     let is_late = slowest.late > LATE_FEW
         && is_over_share(slowest.late, slowest.ok, LATE_PER_MILLE)
         && slowest.lag_ns / slowest.late >= limit.0;

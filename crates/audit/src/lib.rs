@@ -13,6 +13,10 @@ mod saturation;
 mod stamps;
 mod statistics;
 
+pub use cpu::BUSY_PER_MILLE;
+pub use lateness::{LAG_INVALID_FACTOR, LONGEST_STALL, lag_limit};
+pub use stamps::STAMPS_PER_MILLE;
+
 use units::Nanos;
 
 use record::document::{

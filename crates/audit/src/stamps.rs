@@ -24,7 +24,7 @@ pub(super) fn read_stamps(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// If more than one response in a hundred has no timestamp, the p99 of `client_lag` is wrong.
-const STAMPS_PER_MILLE: u64 = 10;
+pub const STAMPS_PER_MILLE: u64 = 10;
 
 pub(super) fn unstamped(evidence: &Evidence<'_>) -> Option<Finding> {
     let counts = evidence.total.counts;

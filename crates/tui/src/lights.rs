@@ -1,5 +1,6 @@
 //! The audit's lights while a run goes on: the limits of the audit, on the last seconds. The verdict comes at the end.
 
+use audit::{BUSY_PER_MILLE, LAG_INVALID_FACTOR, LONGEST_STALL, STAMPS_PER_MILLE, lag_limit};
 use record::Phase;
 use record::document::{ArrivalStamps, Model as LoadModel};
 use units::Nanos;
@@ -29,18 +30,12 @@ pub fn lights(model: &Model) -> [CheckStatus; 5] {
     [schedule(model), client_lag(model), worker_cpu(model), stalls(model), stamps(model)]
 }
 
-/// As in the audit: late is over 1 ms or a tenth of the median service, on top of what the pace chose, and hopeless
-/// over ten times that.
-const LAG_FLOOR: Nanos = Nanos::from_millis(1);
-const LAG_SHARE: u64 = 10;
-const LAG_RED_FACTOR: u64 = 10;
-
 fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> CheckStatus {
     let service = match model.service.tally.quantile(0.5) {
-        Shown::Known(service) => Nanos(service.0 / LAG_SHARE),
+        Shown::Known(service) => service,
         Shown::Above(_) | Shown::TooFew => Nanos::ZERO,
     };
-    let limit = service.max(LAG_FLOOR) + model.load.batch();
+    let limit = lag_limit(service) + model.load.batch();
     // The largest where the sample carries no p99: nothing it would hide is smaller.
     let (which, worst) = match phase.tally.quantile(0.99) {
         Shown::Known(p99) => ("p99", Some(p99)),
@@ -51,7 +46,7 @@ fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> CheckStatus {
     };
     let light = match worst {
         worst if worst <= limit => CheckLight::Green,
-        worst if worst.0 <= limit.0.saturating_mul(LAG_RED_FACTOR) => CheckLight::Amber,
+        worst if worst.0 <= limit.0.saturating_mul(LAG_INVALID_FACTOR) => CheckLight::Amber,
         _ => CheckLight::Red,
     };
     CheckStatus { light, name, figure: format!("{which} {worst}") }
@@ -71,8 +66,7 @@ fn client_lag(model: &Model) -> CheckStatus {
     lag(model, "client lag", &model.phases[Phase::ClientLag as usize])
 }
 
-/// The audit's limit; and a worker that never sleeps.
-const BUSY: f64 = 0.8;
+/// From here on a worker never sleeps.
 const FULL: f64 = 0.97;
 
 fn worker_cpu(model: &Model) -> CheckStatus {
@@ -82,15 +76,14 @@ fn worker_cpu(model: &Model) -> CheckStatus {
     }
     let share = model.latest().worker_cpu;
     let light = match share {
-        share if share <= BUSY => CheckLight::Green,
+        share if share * 1e3 <= BUSY_PER_MILLE as f64 => CheckLight::Green,
         share if share <= FULL => CheckLight::Amber,
         _ => CheckLight::Red,
     };
     CheckStatus { light, name, figure: format!("{:.0} %", share * 100.0) }
 }
 
-/// The audit's limit; and a stall that nobody could overlook in the response.
-const LONGEST_STALL: Nanos = Nanos::from_millis(100);
+/// A stall that nobody could overlook in the response.
 const GRAVE_STALL: Nanos = Nanos::from_secs(1);
 
 fn stalls(model: &Model) -> CheckStatus {
@@ -104,9 +97,6 @@ fn stalls(model: &Model) -> CheckStatus {
     };
     CheckStatus { light, name: "stalls", figure }
 }
-
-/// The audit's limit: one answer in a hundred.
-const STAMPS_PER_MILLE: u64 = 10;
 
 fn stamps(model: &Model) -> CheckStatus {
     let totals = &model.totals;
