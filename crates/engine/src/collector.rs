@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use record::Interval;
+use units::Nanos;
 
 use crate::recorder::Part;
 
 /// Takes the workers' parts until all have finished; calls `emit` with each merged interval once no worker can
-/// add to it any more.
+/// add to it any more. Parts are merged into `spare` intervals, which are used again after `emit`.
 pub(crate) fn collect(
     parts: &Receiver<Part>,
     emptied: &[SyncSender<Box<Interval>>],
+    mut spare: Vec<Box<Interval>>,
     emit: &mut dyn FnMut(&mut Interval),
 ) {
     let mut through = vec![0; emptied.len()];
@@ -21,21 +23,24 @@ pub(crate) fn collect(
         through[part.worker] = part.through;
         if let Some(mut interval) = part.interval {
             interval.describe_worker(part.worker as u64);
-            add(&mut open, &interval);
+            add(&mut open, &mut spare, &interval);
             give_back(&emptied[part.worker], interval);
         }
         let complete = through.iter().copied().min().unwrap_or(u64::MAX);
         while let Some(entry) = open.first_entry().filter(|entry| *entry.key() < complete) {
-            emit(&mut entry.remove());
+            let mut interval = entry.remove();
+            emit(&mut interval);
+            interval.clear();
+            spare.push(interval);
         }
     }
     open.into_values().for_each(|mut interval| emit(&mut interval));
 }
 
-fn add(open: &mut BTreeMap<u64, Box<Interval>>, part: &Interval) {
+fn add(open: &mut BTreeMap<u64, Box<Interval>>, spare: &mut Vec<Box<Interval>>, part: &Interval) {
     let merged = open.entry(part.index).or_insert_with(|| {
-        let mut interval = Box::<Interval>::default();
-        (interval.index, interval.start) = (part.index, part.start);
+        let mut interval = spare.pop().unwrap_or_default();
+        (interval.index, interval.start, interval.length) = (part.index, part.start, Nanos::ZERO);
         interval
     });
     // A worker that could not hand over in time lets its interval grow.

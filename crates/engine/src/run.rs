@@ -104,6 +104,9 @@ pub fn run<P: Protocol>(
     for _ in 0..plan.workers {
         reactors.push(SystemReactor::new(probe.is_some()).map_err(RunError::Reactor)?);
     }
+    // Each worker has one interval to fill and one to begin meanwhile; one more is for their sum.
+    let intervals = std::iter::repeat_with(|| Box::new(Interval::reserved()));
+    let intervals = intervals.take(2 * reactors.len() + 1).collect();
     let start = clock::now() + START_DELAY;
     listener.started(&Started { at: start, no_kernel_stamps });
     controls.begin(start);
@@ -115,7 +118,7 @@ pub fn run<P: Protocol>(
         keeping: listener.keeping(),
         cpu_pinning: CpuPinning::pin(plan.pace, plan.workers),
     };
-    let result = thread::scope(|scope| crew.work(scope, &mut reactors, listener));
+    let result = thread::scope(|scope| crew.work(scope, &mut reactors, intervals, listener));
     let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
         pairing_error: facts.pairing_error.max(reactor.pairing().error_bound()),
         wall_clock_steps: facts.wall_clock_steps.max(reactor.pairing().shift_count()),
@@ -156,6 +159,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
         &'a self,
         scope: &'scope thread::Scope<'scope, '_>,
         reactors: &'scope mut [SystemReactor],
+        mut intervals: Vec<Box<Interval>>,
         listener: &mut dyn Listener,
     ) -> Result<Ended, RunError>
     where
@@ -167,8 +171,11 @@ impl<'a, P: Protocol> Crew<'a, P> {
         let mut failed = None;
         for (index, reactor) in reactors.iter_mut().enumerate() {
             let (emptied_in, emptied_out) = sync_channel(4);
+            let first = intervals.pop().unwrap_or_default();
+            // The channel is empty.
+            let _ = emptied_in.try_send(intervals.pop().unwrap_or_default());
             emptied.push(emptied_in);
-            match self.start_worker(scope, index, reactor, (parts_in.clone(), emptied_out)) {
+            match self.start_worker(scope, index, reactor, first, (parts_in.clone(), emptied_out)) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     self.controls.stop();
@@ -178,7 +185,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
             }
         }
         drop(parts_in);
-        collect(&parts, &emptied, &mut |interval| listener.interval(interval));
+        collect(&parts, &emptied, intervals, &mut |interval| listener.interval(interval));
         let ended = join(handles);
         failed.map_or(ended, Err)
     }
@@ -188,6 +195,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
         scope: &'scope thread::Scope<'scope, '_>,
         index: usize,
         reactor: &'scope mut SystemReactor,
+        first: Box<Interval>,
         channels: (SyncSender<Part>, Receiver<Box<Interval>>),
     ) -> io::Result<Handle<'scope>>
     where
@@ -202,7 +210,8 @@ impl<'a, P: Protocol> Crew<'a, P> {
             let mut leave = Leave { controls: self.controls, parts: channels.0.clone(), index, well: false };
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
             let keeper = self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
-            let recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
+            let mut recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
+            recorder.current = first;
             let job =
                 Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };
             let ended = Worker::new(reactor, job, self.plan.share(index as u64), recorder).run();

@@ -124,7 +124,7 @@ fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedR
         damage: None,
         damaged_at: Nanos::ZERO,
         measured: Nanos::ZERO,
-        total: Interval::default(),
+        total: Interval::reserved(),
         process_cpu: host::process_cpu(),
         monitor: HostMonitor::start(port(&prepared.plan), &prepared.watch_cpu),
         progress,

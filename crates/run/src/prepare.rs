@@ -329,7 +329,7 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>
         None => carried,
     };
     let workers = match value(&spec.pool.workers) {
-        Some(workers) => given_workers(workers.0, connections, (option, users))?,
+        Some(workers) => given_workers(workers.0, connections, value(given).map(|users| (option, users.0)))?,
         None => derived_workers(connections, users),
     };
     ensure!(users <= 100_000_000, "{option} {users} is over 100M, which needs too much memory; use fewer");
@@ -384,14 +384,18 @@ fn refuse_unreachable_rate(load: &engine::Load, workers: u64) -> anyhow::Result<
     Ok(())
 }
 
-fn given_workers(workers: u64, connections: u64, (option, users): (&str, u64)) -> anyhow::Result<u64> {
+/// `users` is the option that was given, with its value. It is checked first: the connections may follow from it.
+fn given_workers(workers: u64, connections: u64, users: Option<(&str, u64)>) -> anyhow::Result<u64> {
+    if let Some((option, users)) = users {
+        ensure!(
+            workers <= users,
+            "--workers {workers} is more than {option} {users}; each worker needs at least one"
+        );
+    }
     ensure!(
         workers <= connections,
-        "--workers {workers} is more than the {connections} connections; a connection belongs to one worker"
-    );
-    ensure!(
-        workers <= users,
-        "--workers {workers} is more than {option} {users}; each worker needs at least one"
+        "--workers {workers} is more than {}; a connection belongs to one worker",
+        units::plural(connections, "connection")
     );
     Ok(workers)
 }

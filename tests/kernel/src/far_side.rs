@@ -190,7 +190,7 @@ fn what_cannot_be_watched_on_the_other_host_is_reported_in_one_line() {
     for (login, pid, reported) in [
         (Login::Root, 4_194_305, "on far-root: there is no process 4194305"),
         (Login::Bare, server.pid(), "far-bare has no `parallax` in the PATH of ssh"),
-        (Login::Nobody, server.pid(), "on far-nobody: loading eBPF programs is not permitted"),
+        (Login::Nobody, server.pid(), "on far-nobody: not allowed to look at process"),
         (Login::Stranger, server.pid(), "Permission denied (publickey)"),
         (Login::Nowhere, server.pid(), "Connection refused; `ssh far-nowhere true` must work"),
     ] {

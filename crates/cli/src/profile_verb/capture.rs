@@ -10,7 +10,7 @@ use record::observation::ObservationBody;
 use run::effective::EffectiveOptions;
 use run::observe::profile::{ProfileSpec, observe};
 
-use super::Args;
+use super::args::Args;
 use crate::environment::Process;
 use crate::exit::Exit;
 use crate::output::{printed, report_line};

@@ -23,7 +23,9 @@ fn emitted(workers: usize, parts: Vec<Part>) -> Vec<(u64, u64)> {
     drop(parts_in);
     let emptied: Vec<_> = (0..workers).map(|_| sync_channel(1).0).collect();
     let mut seen = Vec::new();
-    collect(&parts_out, &emptied, &mut |interval| seen.push((interval.index, interval.counts.scheduled)));
+    collect(&parts_out, &emptied, Vec::new(), &mut |interval| {
+        seen.push((interval.index, interval.counts.scheduled))
+    });
     seen
 }
 
@@ -58,7 +60,7 @@ fn a_worker_that_says_it_broke_holds_nothing_back() {
     let mut seen = Vec::new();
     // The first worker goes on until it sees the second interval: its sender is open that long.
     let mut open = Some(parts_in);
-    collect(&parts_out, &emptied, &mut |interval| {
+    collect(&parts_out, &emptied, Vec::new(), &mut |interval| {
         seen.push((interval.index, interval.counts.scheduled));
         if interval.index == 1 {
             open.take();

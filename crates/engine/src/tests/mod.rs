@@ -164,7 +164,7 @@ fn simulate_protocol<P: Protocol>(
     }
     drop((parts_in, kept_in));
     let (mut total, mut intervals) = (Interval::default(), Vec::new());
-    collect(&parts, &emptied, &mut |interval| {
+    collect(&parts, &emptied, Vec::new(), &mut |interval| {
         total.merge(interval);
         intervals.push(interval.clone());
     });

@@ -29,6 +29,11 @@ impl Lazy {
         self.0.get_or_insert_with(|| Box::new(Durations::with_digits(digits)))
     }
 
+    /// Takes the memory and writes to each page of it, so that the kernel has provided it.
+    pub(super) fn reserve(&mut self) {
+        self.get_or_make().clear();
+    }
+
     #[inline]
     pub(super) fn record(&mut self, duration: Nanos) {
         self.get_or_make().record(duration);
