@@ -3,7 +3,7 @@
 
 use units::{Nanos, rate};
 
-use super::{Evidence, cpu, ended_in, is_over_share, lateness, percent};
+use super::{Evidence, cpu, ended_in, is_over_share, lateness, percent, quantile};
 use record::document::{Finding, Model, State, VerdictWord};
 use record::{Check, Durations, Lag, Outcome, Phase, Second};
 
@@ -20,6 +20,9 @@ const BACKLOG_PER_MILLE: u64 = 10;
 /// the limit has a request on each of them nearly all the time (Little's law); a client that is the limit leaves them
 /// idle, the more the slower it is.
 const BUSY_PER_MILLE: u64 = 500;
+
+/// From here on a request waits in the server for as long as it is worked on, and longer.
+const QUEUE_FACTOR: u64 = 2;
 
 /// What an open loop was to do in its window, and did not.
 struct Shortfall {
@@ -99,7 +102,8 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     }
     let head = if shortfall.is_grave() {
         let (done, due) = (answered_per_s(evidence), per_s(evidence, shortfall.scheduled));
-        format!("server saturated: {} of {}; ", rate(done), rate(due))
+        let what = if is_queue_in_server(evidence) { "server" } else { "connections" };
+        format!("{what} saturated: {} of {}; ", rate(done), rate(due))
     } else {
         String::new()
     };
@@ -115,6 +119,16 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
                  with --search"
             .to_owned(),
     })
+}
+
+/// Whether most requests took far longer in the server than the fastest did. Otherwise nothing shows that the server was
+/// full: it took no longer for a request than when it had few, and might have served more on more connections.
+fn is_queue_in_server(evidence: &Evidence<'_>) -> bool {
+    let Some(service) = evidence.total.service() else { return true };
+    match (quantile(service, 50), service.min()) {
+        (Some(median), Some(least)) => median.0 > least.0.saturating_mul(QUEUE_FACTOR),
+        _ => true,
+    }
 }
 
 /// Whether this client had more to do than it could, and left its connections idle meanwhile.

@@ -13,11 +13,11 @@ use crate::recorder::Part;
 pub(crate) fn collect(
     parts: &Receiver<Part>,
     emptied: &[SyncSender<Box<Interval>>],
-    mut spare: Vec<Box<Interval>>,
+    mut spare: Vec<Interval>,
     emit: &mut dyn FnMut(&mut Interval),
 ) {
     let mut through = vec![0; emptied.len()];
-    let mut open: BTreeMap<u64, Box<Interval>> = BTreeMap::new();
+    let mut open: BTreeMap<u64, Interval> = BTreeMap::new();
     // Ends when the last worker has dropped its sender.
     while let Ok(part) = parts.recv() {
         through[part.worker] = part.through;
@@ -37,7 +37,7 @@ pub(crate) fn collect(
     open.into_values().for_each(|mut interval| emit(&mut interval));
 }
 
-fn add(open: &mut BTreeMap<u64, Box<Interval>>, spare: &mut Vec<Box<Interval>>, part: &Interval) {
+fn add(open: &mut BTreeMap<u64, Interval>, spare: &mut Vec<Interval>, part: &Interval) {
     let merged = open.entry(part.index).or_insert_with(|| {
         let mut interval = spare.pop().unwrap_or_default();
         (interval.index, interval.start, interval.length) = (part.index, part.start, Nanos::ZERO);

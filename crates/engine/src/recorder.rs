@@ -85,7 +85,7 @@ impl Recorder {
         emptied: Receiver<Box<Interval>>,
     ) -> Recorder {
         Recorder {
-            current: Box::default(),
+            current: emptied.try_recv().unwrap_or_default(),
             worker,
             boundaries,
             start: Nanos::ZERO,

@@ -1,6 +1,7 @@
 //! Starts the workers, collects what they measure, and says how it ended.
 
 use std::io;
+use std::iter;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -105,8 +106,7 @@ pub fn run<P: Protocol>(
         reactors.push(SystemReactor::new(probe.is_some()).map_err(RunError::Reactor)?);
     }
     // Each worker has one interval to fill and one to begin meanwhile; one more is for their sum.
-    let intervals = std::iter::repeat_with(|| Box::new(Interval::reserved()));
-    let intervals = intervals.take(2 * reactors.len() + 1).collect();
+    let intervals = iter::repeat_with(Interval::reserved).take(2 * reactors.len() + 1).collect();
     let start = clock::now() + START_DELAY;
     listener.started(&Started { at: start, no_kernel_stamps });
     controls.begin(start);
@@ -159,7 +159,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
         &'a self,
         scope: &'scope thread::Scope<'scope, '_>,
         reactors: &'scope mut [SystemReactor],
-        mut intervals: Vec<Box<Interval>>,
+        mut intervals: Vec<Interval>,
         listener: &mut dyn Listener,
     ) -> Result<Ended, RunError>
     where
@@ -171,11 +171,12 @@ impl<'a, P: Protocol> Crew<'a, P> {
         let mut failed = None;
         for (index, reactor) in reactors.iter_mut().enumerate() {
             let (emptied_in, emptied_out) = sync_channel(4);
-            let first = intervals.pop().unwrap_or_default();
-            // The channel is empty.
-            let _ = emptied_in.try_send(intervals.pop().unwrap_or_default());
+            for interval in intervals.split_off(intervals.len().saturating_sub(2)) {
+                // The channel has room for four.
+                let _ = emptied_in.try_send(Box::new(interval));
+            }
             emptied.push(emptied_in);
-            match self.start_worker(scope, index, reactor, first, (parts_in.clone(), emptied_out)) {
+            match self.start_worker(scope, index, reactor, (parts_in.clone(), emptied_out)) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     self.controls.stop();
@@ -195,7 +196,6 @@ impl<'a, P: Protocol> Crew<'a, P> {
         scope: &'scope thread::Scope<'scope, '_>,
         index: usize,
         reactor: &'scope mut SystemReactor,
-        first: Box<Interval>,
         channels: (SyncSender<Part>, Receiver<Box<Interval>>),
     ) -> io::Result<Handle<'scope>>
     where
@@ -210,8 +210,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
             let mut leave = Leave { controls: self.controls, parts: channels.0.clone(), index, well: false };
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
             let keeper = self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
-            let mut recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
-            recorder.current = first;
+            let recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
             let job =
                 Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };
             let ended = Worker::new(reactor, job, self.plan.share(index as u64), recorder).run();

@@ -568,8 +568,8 @@ pub mod tests {
     fn workers_that_were_not_given_follow_the_users() {
         assert_eq!(derived_workers(6_400, 1), 1);
         assert_eq!(derived_workers(10, 10), 1);
-        assert!(given_workers(2, 64, ("--users", 1)).unwrap_err().to_string().contains("--users 1"));
-        assert!(given_workers(3, 2, ("--users", 10)).is_err());
-        assert_eq!(given_workers(2, 2, ("--users", 2)).unwrap(), 2);
+        assert!(given_workers(2, 64, Some(("--users", 1))).unwrap_err().to_string().contains("--users 1"));
+        assert!(given_workers(3, 2, Some(("--users", 10))).is_err());
+        assert_eq!(given_workers(2, 2, Some(("--users", 2))).unwrap(), 2);
     }
 }
