@@ -54,9 +54,10 @@ fn a_folder_gives_back_its_targets_and_reasons() {
 fn a_folder_gives_back_its_hundreds_of_targets() {
     let folder = tempfile::tempdir().unwrap();
     let mut intervals = fixture::short_intervals();
+    let mut kinds = (98..102).cycle();
     for interval in &mut intervals {
         for n in 0..interval.counts.ok {
-            interval.kind(98 + u16::try_from(n % 4).unwrap()).record_ok(&fixture::answered(n));
+            interval.kind(kinds.next().unwrap()).record_ok(&fixture::answered(n));
         }
     }
     let mut writer = FolderWriter::create(folder.path(), &fixture::document()).unwrap();
