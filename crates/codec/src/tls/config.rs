@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -13,7 +12,7 @@ use rustls::{ClientConfig, SupportedProtocolVersion, version};
 use thiserror::Error;
 use units::Nanos;
 
-use super::verify::{BelieveAnyone, TrustedRoots};
+use super::verify::CertificateVerifier;
 
 /// How a run speaks TLS. Cheap to clone; connections that share it resume each other's sessions.
 #[derive(Debug, Clone)]
@@ -97,10 +96,7 @@ impl TlsOptions {
     /// [`TlsError`] for whatever cannot be done as asked.
     pub fn config(&self) -> Result<TlsConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = match &self.trust {
-            Trust::Roots(roots) => Arc::new(TrustedRoots::new(roots, &provider)?),
-            Trust::Anyone => Arc::new(BelieveAnyone(provider.signature_verification_algorithms)),
-        };
+        let verifier = Arc::new(CertificateVerifier::new(&self.trust, &provider)?);
         let time = Arc::new(WallClock(self.now));
         let builder = ClientConfig::builder_with_details(provider, time)
             .with_protocol_versions(self.versions.offered())

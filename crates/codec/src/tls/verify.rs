@@ -13,23 +13,86 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 
-use super::config::TlsError;
+use super::config::{TlsError, Trust};
+
+/// Whom a client believes. The server is held to its own signature in any case.
+#[derive(Debug)]
+pub(super) struct CertificateVerifier {
+    /// `None` believes every certificate.
+    trusted: Option<TrustedRoots>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl CertificateVerifier {
+    /// Believes what `trust` says, with the algorithms of `provider`.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsError::NoRoots`] if none of the roots can be read.
+    pub(super) fn new(
+        trust: &Trust,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<CertificateVerifier, TlsError> {
+        let trusted = match trust {
+            Trust::Roots(roots) => Some(TrustedRoots::new(roots, provider)?),
+            Trust::Anyone => None,
+        };
+        Ok(CertificateVerifier { trusted, algorithms: provider.signature_verification_algorithms })
+    }
+}
+
+impl ServerCertVerifier for CertificateVerifier {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match &self.trusted {
+            Some(trusted) => {
+                let usual = trusted.usual.verify_server_cert(shown, chain, name, ocsp, now);
+                trusted.judge(usual, shown, name)
+            }
+            None => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
 
 /// Accepts what one of the trusted certificates vouches for, and a server that shows a trusted certificate itself, as
 /// curl does: `openssl req -x509` makes those, marked as an authority's, which no server may show by the usual rules.
 #[derive(Debug)]
-pub(super) struct TrustedRoots {
+struct TrustedRoots {
     usual: Arc<WebPkiServerVerifier>,
     roots: Vec<Vec<u8>>,
 }
 
 impl TrustedRoots {
     /// `roots` are the certificates, each in DER.
-    ///
-    /// # Errors
-    ///
-    /// [`TlsError::NoRoots`] if none of them can be read.
-    pub(super) fn new(roots: &[Vec<u8>], provider: &Arc<CryptoProvider>) -> Result<TrustedRoots, TlsError> {
+    fn new(roots: &[Vec<u8>], provider: &Arc<CryptoProvider>) -> Result<TrustedRoots, TlsError> {
         let mut store = RootCertStore::empty();
         // A host's own store may hold certificates that cannot be read; the others serve.
         store.add_parsable_certificates(roots.iter().map(|root| CertificateDer::from(root.as_slice())));
@@ -41,18 +104,15 @@ impl TrustedRoots {
     fn is_trusted(&self, shown: &CertificateDer<'_>) -> bool {
         self.roots.iter().any(|root| root.as_slice() == shown.as_ref())
     }
-}
 
-impl ServerCertVerifier for TrustedRoots {
-    fn verify_server_cert(
+    /// What becomes of the result of the usual rules for the certificate that was shown.
+    fn judge(
         &self,
+        usual: Result<ServerCertVerified, Error>,
         shown: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
         name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let error = match self.usual.verify_server_cert(shown, chain, name, ocsp, now) {
+        let error = match usual {
             Err(Error::InvalidCertificate(error)) if is_about_the_issuer(&error) => error,
             result => return result,
         };
@@ -68,28 +128,6 @@ impl ServerCertVerifier for TrustedRoots {
             error
         };
         Err(Error::InvalidCertificate(error))
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.usual.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.usual.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.usual.supported_verify_schemes()
     }
 }
 
@@ -119,42 +157,3 @@ impl fmt::Display for SelfSigned {
 }
 
 impl std::error::Error for SelfSigned {}
-
-/// Believes every certificate, but still holds the server to its own signature.
-#[derive(Debug)]
-pub(super) struct BelieveAnyone(pub(super) WebPkiSupportedAlgorithms);
-
-impl ServerCertVerifier for BelieveAnyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
-    }
-}
