@@ -1,5 +1,5 @@
-//! Whether an open loop's requests were sent and answered as fast as they were due, and if not, who was too slow: this
-//! client or the server.
+//! Whether an open loop's requests were sent and answered as fast as they were due, and if not, what was too slow:
+//! this client, the server, or too few connections.
 
 use units::{Nanos, rate};
 
@@ -94,7 +94,8 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// The server was too slow for the rate: it has a backlog that grows all run, or that was cut by dropping requests.
+/// The server, or what its connections can carry, was too slow for the rate: there is a backlog that grows during the
+/// whole run, or that was cut by dropping requests.
 pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     let shortfall = Shortfall::of(evidence)?;
     if is_client_the_limit(evidence) {

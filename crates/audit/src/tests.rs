@@ -378,7 +378,7 @@ fn mostly_unsent(wait: u64) -> Interval {
 
 /// If this fails, a load generator that is too slow calls the server saturated, or the other way round.
 #[test]
-fn a_rate_that_was_missed_is_the_fault_of_whoever_waited_least() {
+fn a_rate_that_was_missed_is_the_fault_of_the_side_that_waited_least() {
     let of_cpu = |cpu| Second { ok: 1_000, ..second(Nanos::from_secs(10), cpu) };
     let busy = [of_cpu(Nanos::from_millis(9_900))];
     let idle = [of_cpu(Nanos::from_millis(3_000))];

@@ -1,7 +1,7 @@
 //! Observations of this host: one loop that reads what is observed, closes intervals, and ends on time, on a request
 //! to stop, or when there is nothing left to observe.
 //!
-//! Each kind has a module: a spec, what the caller is told while it goes on, and what comes of it. A kind says when it
+//! Each kind has a module: a spec, the events that its caller gets, and a result. A kind says when it
 //! is to be read and what an interval holds ([`Observer`]); [`conduct`] is the loop, and [`keeper::Keeper`] the record.
 //! A record that cannot be written ends no observation: the figures are worth more, and the caller gets them together
 //! with the first error.

@@ -54,7 +54,7 @@ pub struct Replayed {
     pub facts: Option<ReplayFacts>,
 }
 
-/// The most requests that are told apart: each is kept as it is sent, some 200 bytes.
+/// The most different requests: each is kept as it is sent, some 200 bytes.
 const MOST_REQUESTS: usize = 500_000;
 
 /// An archive is one document, so all of it is read at once.

@@ -1,4 +1,4 @@
-//! Runs whose servers cannot be reached: how they are told from others, and the line that says why.
+//! Runs whose servers cannot be reached: how they are recognized, and the line that says why.
 
 use engine::{Place, RunPlan};
 use record::Outcome;

@@ -136,7 +136,7 @@ impl Web<Turns> {
     }
 
     /// A run of requests to one server in a given order: `turns` has the index of each request to send, and begins
-    /// again when it is used up. With `are_apart`, each request has figures of its own.
+    /// again when it is used up. With `are_apart`, each request has its own figures.
     ///
     /// # Errors
     ///

@@ -38,7 +38,7 @@ pub trait Script: Send + Sync {
     }
 
     /// What the journey goes on with of a response that was kept and passed every other check, or the check that it
-    /// does not pass. `checks` is what its [`Ask`] said. Asked before the response is booked, so that it ends
+    /// does not pass. `checks` is what its [`Ask`] said. Asked before the response is counted, so that it ends
     /// as what it is.
     fn take(&self, checks: u16, response: ReceivedResponse) -> Result<Self::Taken, FailedCheck>;
 
@@ -72,7 +72,7 @@ pub struct Turns {
     turns: Vec<u32>,
     /// Where each request goes.
     routes: Vec<Route>,
-    /// How many kinds of requests are told apart.
+    /// How many kinds of requests are distinguished.
     kinds: usize,
 }
 
@@ -93,7 +93,7 @@ impl Turns {
         Ok(Turns { turns: turns(&weights)?, kinds: routes.len(), routes })
     }
 
-    /// `count` requests to one server, sent in the order of `turns`. Where they are not told apart there may be more of
+    /// `count` requests to one server, sent in the order of `turns`. Where they are not distinguished there may be more of
     /// them than there are numbers for kinds.
     pub(super) fn in_order(count: usize, turns: Vec<u32>, are_apart: bool) -> Turns {
         let route = |index: usize| {

@@ -59,9 +59,7 @@ impl Part {
             Part::Journey(name) => ("journey", name, journeys.to_vec()),
         };
         if names.is_empty() {
-            return Err(format!(
-                "this run has no {what} with figures of its own; leave out `{what}.{name}.`"
-            ));
+            return Err(format!("this run has no {what} with figures; leave out `{what}.{name}.`"));
         }
         let is_whole = |own: &&str| own == name;
         let is_step = |own: &&str| own.rsplit_once(": ").is_some_and(|(_, step)| step == name);

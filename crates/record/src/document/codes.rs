@@ -1,4 +1,4 @@
-//! How often the server sent each of its own codes: statuses as numbers, as readers of 1.0 know them, others as texts;
+//! How often the server sent each of its codes: statuses as numbers, as readers of 1.0 know them, others as texts;
 //! and what came in place of the expected.
 
 use serde::{Deserialize, Serialize};

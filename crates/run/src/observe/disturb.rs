@@ -89,13 +89,13 @@ pub fn observe(
         };
         let (disturbance, episodes, account) = opened;
         let (stop, underway) = (setting.stop, Some((disturbance, guard)));
-        let mut deed = Deed { underway, episodes, account, stop, live, ended: None };
+        let mut disturbing = Disturbing { underway, episodes, account, stop, live, ended: None };
         // All episodes are one step, and there are no intervals.
         let rhythm =
             Rhythm { from: clock::now(), every: Nanos::MAX, until: Nanos::MAX, closing: Closing::Now };
-        conduct(&mut deed, &rhythm, stop)?;
-        let (over, undone) = deed.ended.expect("the loop ends after its step");
-        Ok(deed.account.finish(over, undone, setting.environment.notice))
+        conduct(&mut disturbing, &rhythm, stop)?;
+        let (over, undone) = disturbing.ended.expect("the loop ends after its step");
+        Ok(disturbing.account.finish(over, undone, setting.environment.notice))
     })
 }
 
@@ -128,7 +128,7 @@ fn open(
 }
 
 /// A disturbance on its schedule.
-struct Deed<'a> {
+struct Disturbing<'a> {
     /// Until all is undone.
     underway: Option<(Box<dyn Disturbance>, Guard)>,
     episodes: Episodes,
@@ -139,7 +139,7 @@ struct Deed<'a> {
     ended: Option<(Result<Over, DisturbError>, Result<(), DisturbError>)>,
 }
 
-impl Observer for Deed<'_> {
+impl Observer for Disturbing<'_> {
     fn due(&mut self, now: Nanos, _: Nanos) -> Nanos {
         now
     }

@@ -45,7 +45,7 @@ const LOG: &str = r#"10.0.0.1 - ann [10/Oct/2026:13:55:36 +0000] "GET /a?x=1 HTT
 10.0.0.1 - - [10/Oct/2026:13:55:39 +0000] "GET http://evil.example/c HTTP/1.1" 200 0
 "#;
 
-/// If this fails, a replay of a production log orders what was ordered there, or sends it to whoever the log names.
+/// If this fails, a replay of a production log repeats the orders of its users, or sends requests to the servers that the log names.
 #[test]
 fn an_access_log_is_replayed_with_its_paths_and_without_what_changes_a_server() {
     let sent = ["0 GET /a?x=1", "1000 HEAD /b", "3000 GET /c"];

@@ -104,7 +104,7 @@ impl SearchOutput {
     }
 }
 
-/// What a scenario file says of its load and its thresholds: a probe has a load of its own, and is judged by the
+/// What a scenario file says of its load and its thresholds: a probe has its own load, and is judged by the
 /// objective.
 const OF_ONE_RUN: [&str; 8] =
     ["rate", "stage", "replay", "speed", "replay-column", "think", "count", "fail-if"];

@@ -34,7 +34,6 @@ fn every_option_of_a_run_is_one_of_drive() {
         "record-mode",
         "callers",
         "on-invalid",
-        "record-mode",
         "help",
         "version",
     ];
