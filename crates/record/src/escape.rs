@@ -21,7 +21,13 @@ pub fn escaped<T: Serialize + DeserializeOwned>(value: T) -> T {
     if !escape_tree(&mut tree) {
         return value;
     }
-    serde_json::from_value(tree).expect("a wire type reads back what it wrote")
+    of_tree(&tree).expect("a wire type reads back what it wrote")
+}
+
+/// `tree` as a `T`, by way of its text: each way of reading is all the code of `T` once more, and everything else is
+/// read from text.
+pub(crate) fn of_tree<T: DeserializeOwned>(tree: &Value) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(&serde_json::to_vec(tree)?)
 }
 
 /// Whether anything was changed.

@@ -305,7 +305,8 @@ impl GivenOptions {
         if !others.is_empty() {
             spec["sources"] = serde_json::to_value(others)?;
         }
-        serde_json::from_value(spec).context("cannot make a run of these options")
+        // By way of text, as a spec that is given: a second way of reading would be its code once more.
+        serde_json::from_str(&spec.to_string()).context("cannot make a run of these options")
     }
 
     /// The option that is meant: `callers` is the older name of two.

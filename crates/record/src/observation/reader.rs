@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::compatibility::Ignored;
-use crate::escape::escaped;
+use crate::escape::{escaped, of_tree};
 use crate::folder_reader::{
     LONGEST_EVENTS, check_kind, check_zero, each_json_line, each_line, kind_of, read_record,
 };
@@ -45,7 +45,7 @@ impl ObservedLine {
         if let Value::Object(map) = &mut value {
             map.retain(|key, _| !matches!(key.as_str(), "start_ns" | "length_ns" | "logs"));
         }
-        Ok(serde_json::from_value(escaped(value))?)
+        Ok(of_tree(&escaped(value))?)
     }
 }
 
