@@ -71,7 +71,7 @@ impl Envelope {
     }
 }
 
-/// Gives a record the fields of its envelope as if they were its own, as they are in the file.
+/// Lets the fields of a record's envelope be accessed as if they were its own, as they are in the file.
 macro_rules! envelope_of {
     ($Record:ty) => {
         impl std::ops::Deref for $Record {

@@ -1,7 +1,7 @@
-//! What `disturb` keeps: which disturbances were made, and when.
+//! What `disturb` records: which disturbances were made, and when.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes are in `events.ndjson`, one
-//! event of the kind `disturb` each; the series of such a record has no lines.
+//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes are in `events.ndjson`, each as
+//! one event of the kind `disturb`; the series of such a record has no lines.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ pub struct RelayAddresses {
 }
 
 impl RelayAddresses {
-    /// From the text of a record of version 1.0, which has the addresses nowhere else: `…, relaying A to B`.
+    /// Parses the text of a record of version 1.0, which contains the addresses nowhere else: `…, relaying A to B`.
     pub(super) fn of_1_0(what: &str) -> Option<RelayAddresses> {
         let (listen, target) = what.rsplit_once("relaying ")?.1.split_once(" to ")?;
         let is_address = |text: &str| text.parse::<SocketAddr>().is_ok();

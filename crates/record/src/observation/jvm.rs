@@ -1,4 +1,4 @@
-//! What a JVM keeps of itself: which one it is, and what its histograms are of.
+//! What a JVM records about itself: which JVM it is, and what its histograms measure.
 //!
 //! Wire types only; the recorder under `jvm/` writes them, `report` and `explain` read them. The histograms have two
 //! significant digits.
