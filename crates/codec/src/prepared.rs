@@ -12,7 +12,7 @@ pub enum Preparation {
     /// The server does not know the statement.
     #[default]
     Absent,
-    /// The server was asked to prepare it, and has not confirmed yet.
+    /// Preparing it was requested, and the server has not confirmed yet.
     Requested,
     /// Prepared, with the server's number for it if the protocol has one (MySQL), or 0.
     Ready(u32),

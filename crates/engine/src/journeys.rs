@@ -11,7 +11,7 @@ use units::Nanos;
 pub(crate) struct Unit {
     /// Its number in the run.
     pub n: u64,
-    /// The intended start of its first request; for a request that is retried, of the first try.
+    /// The intended start of its first request; for a unit that is retried, of its first try.
     pub began: Nanos,
 }
 

@@ -57,7 +57,7 @@ pub struct Started {
 pub struct Finished {
     /// The end of the run, as an offset from its start.
     pub elapsed: Nanos,
-    /// The first address that a connection was established to.
+    /// The first address connected to, of the first peer that was reached.
     pub address: Option<Address>,
     pub stamps: StampFacts,
     /// Requests that were selected to be kept, but dropped because their reader was too slow.

@@ -168,7 +168,7 @@ mod tests {
             let mut at = 0;
             for (gap, steps) in changes {
                 at += gap;
-                // More steps than can be set by hand stand for a pause.
+                // More steps than can be made by hand: used here for a pause.
                 let tempo = if steps > 50 { Tempo::STILL } else { Tempo::of_steps(steps) };
                 clock.change(Nanos(at), tempo);
             }

@@ -68,7 +68,7 @@ pub enum RecordError {
 /// What is wrong with a line.
 #[derive(Debug, Error)]
 pub enum Damage {
-    // The message quotes names from the file, which may be a stranger's.
+    // The message quotes names from the file, which is untrusted.
     #[error("{}", escape_text(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     #[error("longer than {limit} bytes")]

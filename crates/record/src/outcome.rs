@@ -50,8 +50,8 @@ units::named_enum! {
 
 impl Outcome {
     /// Whether the request got no complete response, so that the recorded time is a lower bound of its response time.
-    /// Percentiles of the response time that are among these requests are printed as "> T", so a server that drops what it
-    /// cannot handle in time does not look fast.
+    /// Percentiles of the response time that are among these requests are printed as "> T", so a server that drops what
+    /// it cannot handle in time does not look fast.
     pub const fn is_unanswered(self) -> bool {
         !matches!(self, Outcome::Ok | Outcome::AppError | Outcome::CheckFailed)
     }

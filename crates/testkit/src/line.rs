@@ -17,7 +17,7 @@ use codec::{
     CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Reply, Route, Session, Step,
 };
 
-/// See the module.
+/// The protocol that the module describes: the settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct LineProtocol {
     /// The maximum number of requests outstanding on one connection.

@@ -18,7 +18,7 @@ use units::Nanos;
 use self::link::{Dialed, Edge, Link, Surroundings};
 use crate::script::{Dial, Lookup, Script, Span, Way};
 
-/// See the module.
+/// Plays a [`Script`] for one client; see the module.
 #[derive(Debug)]
 pub struct SimReactor {
     clock: SimClock,

@@ -8,13 +8,13 @@
 //! | the server's line | means |
 //! |---|---|
 //! | `hello` | its greeting |
-//! | `tls yes`, `tls no` | whether it speaks TLS; asked only where the client wants that |
+//! | `tls yes`, `tls no` | whether it supports TLS; sent only if the client requests TLS |
 //! | `secured` | the handshake has ended |
 //! | `prove it` | another round of the login |
 //! | `welcome` | the login has ended |
 //! | `denied WORDS` | the login is refused, and why |
-//! | `notice WORDS` | nothing that was asked for |
-//! | `going WORDS` | why it is about to close |
+//! | `notice WORDS` | a message that was not requested |
+//! | `going WORDS` | why it will close the connection |
 //! | `prepared N` | the statement of request `N` is prepared |
 //! | `row N` | a part of the response to `N` |
 //! | `ok N`, `deadlock N`, `error N` | the end of that response |

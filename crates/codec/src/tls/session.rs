@@ -118,7 +118,7 @@ impl TlsSession {
     pub(crate) fn handle_close(&mut self) -> CloseEvent {
         let Some(inner) = &mut self.inner else { return CloseEvent::Idle };
         match inner.handle_close() {
-            // Without the TLS alert, whoever cut the connection would decide where the body ends.
+            // Without the TLS alert, the end of the body would be decided by anyone who can cut the connection.
             CloseEvent::Finished(_) if !self.closed_well => CloseEvent::Incomplete,
             event => event,
         }

@@ -10,7 +10,7 @@ use crate::Origin;
 pub(crate) struct ResponseForm {
     /// The request is HEAD: the response ends with its head, even if that announces a body.
     pub head_only: bool,
-    /// The request asks for the connection to be closed after it.
+    /// The request has `Connection: close`, so the connection ends after the response.
     pub last: bool,
 }
 

@@ -107,7 +107,7 @@ impl Request {
         self.method == "HEAD"
     }
 
-    /// Whether it asks for the connection to be closed after the response.
+    /// Whether it has `Connection: close`, which ends the connection after the response.
     pub(super) fn asks_close(&self) -> bool {
         let mut tokens = self.headers_named("connection").flat_map(|value| value.split(','));
         tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))

@@ -128,7 +128,7 @@ fn without_tls_the_whole_opening_is_a_login() {
     }
 }
 
-/// If this fails, a report states that a login failed but not why, although the server said so.
+/// If this fails, a report states that a login failed but not why, although the server reported the reason.
 #[test]
 fn a_failed_login_is_told_in_the_servers_words() {
     for (tls, greeting_text, words) in [

@@ -55,7 +55,7 @@ pub(crate) struct Job<'a, P> {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub at: Nanos,
-    /// The first address that a connection was established to.
+    /// The first address connected to, of the first peer that was reached.
     pub address: Option<Address>,
     /// Requests that were to be kept but found no room.
     pub unkept: u64,

@@ -1,6 +1,7 @@
 //! The judgement of a run: whether to trust it, and whether it met its thresholds.
 //!
-//! This is the wire format of the verdict and of thresholds; `audit` decides the verdict, and `findings` the thresholds.
+//! This is the wire format of the verdict and of thresholds. `audit` decides the verdict, and `findings` the
+//! thresholds.
 
 use serde::{Deserialize, Serialize};
 
