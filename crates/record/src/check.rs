@@ -76,7 +76,7 @@ checks! {
     Descriptors = "descriptors": Client,
     /// No connection failed for lack of a local port, and most ports stayed free.
     Ports = "ports": Client,
-    /// This client was fast enough to send what the schedule asked for.
+    /// This client was fast enough to send what the schedule required.
     OfferedLoad = "offered_load": Client,
     /// Nobody changed the load during the run.
     LoadChanged = "load_changed": Client,

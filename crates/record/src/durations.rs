@@ -18,7 +18,7 @@ pub(crate) const COARSE_DIGITS: u8 = 2;
 ///
 /// # Cost
 ///
-/// Recording is a few nanoseconds and never allocates. One histogram takes 270 KiB, with two digits 36 KiB.
+/// Recording takes a few nanoseconds and never allocates. One histogram takes 270 KiB, with two digits 36 KiB.
 #[derive(Debug, Clone)]
 pub struct Durations {
     histogram: Histogram<u64>,

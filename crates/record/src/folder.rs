@@ -16,23 +16,23 @@ use crate::observation::disturb::Episode;
 use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;
 
-/// One line of `events.ndjson`: something to draw next to the curves.
+/// One line of `events.ndjson`: something to show next to the curves of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Event {
     /// Offset from the run's zero.
     pub at_ns: u64,
-    /// A short name that a program can select by, such as `warning`.
+    /// A short name by which programs can select events, such as `warning`.
     pub kind: String,
     /// A description in one line.
     pub text: String,
-    /// What was done, where it is a disturbance.
+    /// If it is a disturbance: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Episode>,
-    /// When it was, where it is a pause of a JVM.
+    /// If it is a pause of a JVM: when it was, and its cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// How long and why, where it is a hiccup of a JVM.
+    /// If it is a hiccup of a JVM: its length and its causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hiccup: Option<Hiccup>,
 }

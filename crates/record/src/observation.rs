@@ -39,10 +39,10 @@ pub use watch::WatchResults;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Observation {
-    /// Its `kind` is that of the body.
+    /// Its `kind` must be that of the body.
     #[serde(flatten)]
     pub envelope: Envelope,
-    /// Under the name of the kind. While the record is being made it holds what is known.
+    /// Written under the name of the kind. While the record is being made, it contains what is known so far.
     #[serde(flatten)]
     pub body: ObservationBody,
 }

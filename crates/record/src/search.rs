@@ -23,7 +23,7 @@ pub const SEARCH: &str = "search.json";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct SearchDocument {
-    /// Without a verdict of its own: each probe has one.
+    /// Has no verdict; each probe has its own.
     #[serde(flatten)]
     pub envelope: Envelope,
     /// What is known; while the search goes on, so far. Absent before the first probe.

@@ -72,30 +72,30 @@ pub enum Over {
     Broken,
 }
 
-/// One disturbance: what was intended and what it really was.
+/// One disturbance: what was intended, and what was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Episode {
-    /// From 0, by the schedule.
+    /// Its number in the schedule, from 0.
     pub n: u64,
     pub intended: Span,
-    /// Left out where it was not done.
+    /// When it really was; left out if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<Span>,
-    /// Figures of it, each with its unit in its name: `cpu_ns`, `fsyncs`, `relayed_bytes`.
+    /// Its figures, each with the unit in its name: `cpu_ns`, `fsyncs`, `relayed_bytes`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, u64>,
-    /// Where something was not as intended; for people.
+    /// What was not as intended, as text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Offsets from the record's zero.
+/// A span of time, as offsets from the record's zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Span {
     pub begin_ns: u64,
-    /// Left out where it was to last until it was ended by hand; of what was real, where nobody knows it.
+    /// Left out if it was to last until somebody ended it, and if the real end is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
 }
