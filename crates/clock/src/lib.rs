@@ -1,12 +1,12 @@
 //! The only place that reads time.
 //!
-//! Everything in Parallax is on `CLOCK_MONOTONIC` nanoseconds. The kernel stamps arriving packets with
-//! `CLOCK_REALTIME`; [`Pairing`] converts those. Logic that needs time takes it as an argument, or takes a
-//! [`Clock`], so that its tests run on a [`SimClock`] and never sleep.
+//! All times in Parallax are `CLOCK_MONOTONIC` nanoseconds. The kernel timestamps arriving packets with
+//! `CLOCK_REALTIME`; [`Pairing`] converts those. Logic that needs the time takes it as an argument, or takes a
+//! [`Clock`], so that its tests use a [`SimClock`] and never sleep.
 //!
 //! # Cost
 //!
-//! [`now`] is one vDSO call: 20 to 40 ns where the clock source is the TSC.
+//! [`now`] is one vDSO call: 20 to 40 ns if the clock source is the TSC.
 
 mod pairing;
 mod sim;
@@ -16,7 +16,7 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 pub use sim::SimClock;
 use units::Nanos;
 
-/// Something that gives the time on the monotonic scale.
+/// A source of time on the monotonic scale.
 pub trait Clock {
     /// Nanoseconds on the scale of `CLOCK_MONOTONIC`; never decreases.
     fn now(&self) -> Nanos;
@@ -33,13 +33,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// `CLOCK_MONOTONIC`, in nanoseconds since its own zero. 20 to 40 ns per call where the clock source is the TSC.
+/// `CLOCK_MONOTONIC`, in nanoseconds since its zero. 20 to 40 ns per call if the clock source is the TSC.
 #[inline]
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// `CLOCK_REALTIME`: nanoseconds since 1970. For the dates in records only, never for measuring a length of time.
+/// `CLOCK_REALTIME`: nanoseconds since 1970. Only for dates in records, never for measuring a duration.
 pub fn wall() -> Nanos {
     read(ClockId::Realtime)
 }
@@ -48,7 +48,7 @@ pub fn wall() -> Nanos {
 ///
 /// # Cost
 ///
-/// A system call: once per interval, never once per request.
+/// A system call: use it once per interval, never once per request.
 pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
@@ -60,7 +60,7 @@ pub fn tick() -> Nanos {
     Nanos(period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64)
 }
 
-/// Sleeps until `due` on the monotonic clock; returns at once when that has passed. Signals do not shorten the sleep.
+/// Sleeps until `due` on the monotonic clock; returns at once if that has passed. Signals do not shorten the sleep.
 pub fn sleep_until(due: Nanos) {
     let request = Timespec {
         tv_sec: i64::try_from(due.0 / 1_000_000_000).unwrap_or(i64::MAX),
@@ -75,7 +75,7 @@ pub fn sleep_until(due: Nanos) {
 #[expect(clippy::disallowed_methods, reason = "this crate is the one that may")]
 fn read(id: ClockId) -> Nanos {
     let time = clock_gettime(id);
-    // Neither clock runs below zero on Linux.
+    // These clocks are never negative on Linux.
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 

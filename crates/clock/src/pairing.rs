@@ -1,15 +1,15 @@
-//! Converts the kernel's realtime stamps to the monotonic clock.
+//! Converts the kernel's realtime timestamps to the monotonic clock.
 //!
-//! The kernel slews both clocks alike, so their difference changes only when somebody *sets* the wall clock (a step,
-//! or a leap second). Between steps the difference is one constant, and every measurement narrows the interval that
+//! The kernel slews both clocks equally, so their difference changes only when somebody *sets* the wall clock (a step,
+//! or a leap second). Between steps the difference is constant, and every measurement narrows the interval that
 //! contains it: a realtime reading with a monotonic reading just before and just after it brackets the difference.
-//! Intersecting brackets brings the error down to a few nanoseconds.
+//! Intersecting brackets reduces the error to a few nanoseconds.
 
 use units::Nanos;
 
 use crate::{Clock, SystemClock, wall};
 
-/// The difference between realtime and monotonic clock, with bounds on its error.
+/// The difference between the realtime and the monotonic clock, with bounds on its error.
 #[derive(Debug, Clone)]
 pub struct Pairing {
     /// The true difference is within `low..=high`.
@@ -18,12 +18,12 @@ pub struct Pairing {
     shifts: u64,
 }
 
-/// What a re-measurement found.
+/// The result of a re-measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {
     /// The difference has not changed.
     None,
-    /// The wall clock was set by about this many nanoseconds; stamps taken across the step may be off by it.
+    /// The wall clock was set by about this many nanoseconds; timestamps taken around the step may be off by that.
     Stepped { by_ns: i64 },
 }
 
@@ -45,7 +45,7 @@ impl Pairing {
         pairing
     }
 
-    /// Measures again. Call about once per second: a step of the wall clock is noticed at the next call.
+    /// Measures again. Call it about once per second: a step of the wall clock is noticed at the next call.
     pub fn remeasure(&mut self) -> Shift {
         let mut shift = Shift::None;
         for _ in 0..5 {
@@ -56,14 +56,14 @@ impl Pairing {
         shift
     }
 
-    /// The monotonic instant of a realtime stamp, in nanoseconds since 1970. Saturates at zero.
+    /// The monotonic instant of a realtime timestamp, which is in nanoseconds since 1970. Saturates at zero.
     #[inline]
     pub fn to_monotonic(&self, realtime_ns: u64) -> Nanos {
         let difference = self.low + (self.high - self.low) / 2;
         Nanos(u64::try_from(i128::from(realtime_ns) - difference).unwrap_or(0))
     }
 
-    /// The largest possible error of a converted stamp, as long as nobody sets the wall clock.
+    /// The largest possible error of a converted timestamp, as long as nobody sets the wall clock.
     pub fn error_bound(&self) -> Nanos {
         Nanos(u64::try_from((self.high - self.low + 1) / 2).unwrap_or(u64::MAX))
     }
@@ -117,12 +117,12 @@ mod tests {
         let mut pairing = Pairing::from_bracket(at(100, 5_110, 140));
         assert_eq!(pairing.error_bound(), Nanos(20));
         assert_eq!(pairing.narrow(at(200, 5_205, 206)), Shift::None);
-        // 4_999..=5_005 met 4_970..=5_010.
+        // The intersection of 4_999..=5_005 and 4_970..=5_010.
         assert_eq!(pairing.error_bound(), Nanos(3));
         assert_eq!(pairing.to_monotonic(6_002), Nanos(1_000));
     }
 
-    /// If this fails, setting the clock during a run moves every later arrival stamp.
+    /// If this fails, setting the clock during a run shifts every later arrival timestamp.
     #[test]
     fn a_step_of_the_wall_clock_is_noticed_and_followed() {
         let mut pairing = Pairing::from_bracket(at(100, 5_100, 100));

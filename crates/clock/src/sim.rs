@@ -1,4 +1,4 @@
-//! A clock that moves only when a test moves it.
+//! A clock that advances only when a test advances it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::Clock;
 
-/// Simulated time. Clones share the time: moving one moves all.
+/// Simulated time. Clones share the time: advancing one advances all.
 #[derive(Debug, Clone, Default)]
 pub struct SimClock(Rc<Cell<Nanos>>);
 
@@ -17,17 +17,17 @@ impl SimClock {
         SimClock(Rc::new(Cell::new(now)))
     }
 
-    /// Moves to `to`.
+    /// Advances to `to`.
     ///
     /// # Panics
     ///
-    /// When `to` is in the past.
+    /// If `to` is in the past.
     pub fn advance_to(&self, to: Nanos) {
         assert!(to >= self.0.get(), "simulated time may not run backwards: {:?} to {to:?}", self.0.get());
         self.0.set(to);
     }
 
-    /// Moves forward by `by`.
+    /// Advances by `by`.
     pub fn advance_by(&self, by: Nanos) {
         self.advance_to(self.0.get() + by);
     }

@@ -1,8 +1,8 @@
-//! Protocols without I/O: requests to bytes, bytes to responses.
+//! Protocols without I/O: requests are encoded to bytes, bytes are decoded to responses.
 //!
-//! A codec sees no socket, reads no clock and starts no thread. The engine drives it through two traits and
-//! never names a protocol: [`Protocol`] is what a run sends, shared by all workers; [`Session`] is the client
-//! side of one connection. A new protocol is one module here, its golden transcripts and its fuzz target.
+//! A codec uses no socket, reads no clock and starts no thread. The engine drives it through two traits and knows no
+//! protocol: [`Protocol`] defines what a run sends and is shared by all workers; [`Session`] is the client's side of
+//! one connection. A new protocol is one module here, with its golden transcripts and its fuzz target.
 
 mod error;
 mod http1;

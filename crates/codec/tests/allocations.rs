@@ -1,4 +1,4 @@
-//! The promise of the hot path: no allocation for a response, and none that a peer can ask for.
+//! The promise of the hot path: no allocation per response, and none that a peer can cause.
 
 #![allow(clippy::unwrap_used, reason = "a panic here is the test failing")]
 
@@ -37,7 +37,7 @@ fn an_answer_costs_no_allocation() {
         let mut out = Vec::with_capacity(1_024);
         let fast = measure(|| (0..100).for_each(|_| answer_one(&mut session, whole, &mut out)));
         assert_eq!(fast.count_total, 0, "a head whole in the input is read where it stands");
-        // The first cut head takes the buffer that later ones use.
+        // The first head that is cut allocates the buffer that later ones use.
         answer_one(&mut session, cut, &mut out);
         let slow = measure(|| (0..100).for_each(|_| answer_one(&mut session, cut, &mut out)));
         assert_eq!(slow.count_total, 0, "a cut head uses the buffer again");

@@ -1,4 +1,4 @@
-//! Merges the workers' intervals, in order, and hands each whole one on.
+//! Merges the workers' intervals in order and emits each one once it is complete.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -8,8 +8,8 @@ use units::Nanos;
 
 use crate::recorder::Part;
 
-/// Takes the workers' parts until all have finished; calls `emit` with each merged interval once no worker can
-/// add to it any more. Parts are merged into `spare` intervals, which are used again after `emit`.
+/// Receives the workers' parts until every worker has finished, and calls `emit` with each merged interval once no
+/// worker can add to it. Parts are merged into `spare` intervals, which are reused after `emit`.
 pub(crate) fn collect(
     parts: &Receiver<Part>,
     emptied: &[SyncSender<Box<Interval>>],
@@ -43,13 +43,13 @@ fn add(open: &mut BTreeMap<u64, Interval>, spare: &mut Vec<Interval>, part: &Int
         (interval.index, interval.start, interval.length) = (part.index, part.start, Nanos::ZERO);
         interval
     });
-    // A worker that could not hand over in time lets its interval grow.
+    // A worker that cannot hand over in time extends its interval, so its part can be longer than the others.
     merged.length = merged.length.max(part.length);
     merged.merge(part);
 }
 
 fn give_back(emptied: &SyncSender<Box<Interval>>, mut interval: Box<Interval>) {
     interval.clear();
-    // A worker that has finished needs no more; one that has enough makes none.
+    // A worker that has finished needs no more. If the channel is full, the worker has enough, and this one is dropped.
     let _ = emptied.try_send(interval);
 }

@@ -1,4 +1,4 @@
-//! One connection of a worker: its state, what is outstanding on it, and what is still to be written.
+//! One connection of a worker: its state, the requests outstanding on it, and the bytes still to be written.
 
 use std::collections::VecDeque;
 
@@ -10,47 +10,47 @@ use units::Nanos;
 use crate::journeys::Unit;
 use crate::pool::Waiting;
 
-/// A connection of the pool. Closed until the first request on it opens it.
+/// A connection of the pool. It is closed until the first request assigned to it opens it.
 #[derive(Debug)]
 pub(crate) struct Connection<S: Session> {
     pub origin: Origin,
     pub state: State,
     pub session: S,
-    /// Of a connection that stands, in a run that keeps requests one by one.
+    /// Both ends' addresses while it is connected, in a run that keeps single requests.
     pub ends: Option<Ends>,
-    /// Requests put into `out` since it was opened.
+    /// Requests encoded into `out` since the connection was opened.
     encoded: u64,
-    /// Requests assigned and not ended, in the order in which they were assigned. The first `sent` of them are
-    /// wholly with the kernel, and perhaps others.
+    /// Requests assigned and not ended, in order of assignment. The kernel has all bytes of the first `sent` of them,
+    /// and perhaps of some later ones.
     pub exchanges: VecDeque<Exchange<S::Journey>>,
     pub sent: usize,
-    /// Bytes encoded; the first `written` of them are with the kernel.
+    /// Encoded bytes; the kernel has taken the first `written` of them.
     pub out: Vec<u8>,
     pub written: usize,
-    /// Bytes that the kernel has taken and that are no longer in `out`.
+    /// Bytes that the kernel has taken and that were removed from `out`.
     reclaimed: u64,
-    /// Requests offered to the kernel for the first time, and not counted yet.
+    /// Requests offered to the kernel for the first time and not yet counted.
     pub newly_offered: u64,
-    /// The last phase before its first request could be sent.
+    /// The last phase of opening it, which ends when its first request is sent.
     pub opened_by: Phase,
-    /// When something was last read from it.
+    /// When bytes were last read from it.
     pub heard: Nanos,
-    /// On the pool's list of connections with room.
+    /// Whether it is on the pool's list of connections with room.
     pub listed: bool,
-    /// On the worker's list of connections with something to write.
+    /// Whether it is on the worker's list of connections with bytes to write.
     pub dirty: bool,
-    /// On the worker's list of connections with more to read.
+    /// Whether it is on the worker's list of connections with more to read.
     pub unread: bool,
-    /// Among those that the worker counts as engaged.
+    /// Whether the worker counts it as engaged.
     pub engaged: bool,
     /// The unit that has leased it.
     pub lease: Option<u64>,
 }
 
-/// Moving what is left to the front is worth it from here on.
+/// From this many written bytes on, moving the rest to the front is worth its cost.
 const RECLAIM_BYTES: usize = 256 * 1024;
 
-/// How far a connection is.
+/// How far opening a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Closed,
@@ -60,7 +60,7 @@ pub(crate) enum State {
         since: Nanos,
         attempt: Attempt,
     },
-    /// Stands, and does not take requests yet: the handshake or the login, named by its phase. Since the
+    /// Connected, but not yet taking requests: in the handshake or the login, as `phase` says. `since` is when the
     /// connect began.
     Opening {
         since: Nanos,
@@ -69,45 +69,45 @@ pub(crate) enum State {
     Open,
 }
 
-/// Which of the peer's addresses is tried.
+/// Which of the peer's addresses is being tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Attempt {
-    /// Its index.
+    /// Its index in the list of addresses.
     pub address: usize,
-    /// How many were tried before it.
+    /// How many addresses were tried before it.
     pub before: usize,
 }
 
 /// One request on a connection.
 #[derive(Debug)]
 pub(crate) struct Exchange<J> {
-    /// Which unit of the run it belongs to; a journey has one request at a time.
+    /// The unit it belongs to; a journey has one request at a time.
     pub unit: Unit,
     pub journey: J,
     pub route: Route,
     pub timeline: Timeline,
-    /// Where in `out` it begins and ends, once it is there.
+    /// Where it begins and ends in `out`, once it is encoded.
     pub out_begin: usize,
     pub out_end: usize,
-    /// How many bytes of its connection go up to its last one, once the kernel has taken that.
+    /// How many bytes of the connection there are up to its last byte; set when the kernel has taken that byte.
     pub end: u64,
-    /// Where on the wire it is, in a run that keeps requests one by one.
+    /// Its connection's addresses and its position on it, in a run that keeps single requests.
     pub carried: Option<Carried>,
-    /// How much of it is in `out`; `None` until its connection takes requests.
+    /// How much of it is encoded into `out`; `None` until its connection takes requests.
     pub encoded: Option<Encoded>,
-    /// The connection was opened for it.
+    /// Whether the connection was opened for it.
     pub opens: bool,
-    /// Its journey had leased the connection before it: it waited for none, and no other will do.
+    /// Whether its journey had leased the connection: it did not wait for one, and cannot use another.
     pub held: bool,
-    /// It had a connection at once: it is picked up when its first byte is handed to the kernel.
+    /// Whether it got a connection at once; it then counts as picked up when its first byte is handed to the kernel.
     pub immediate: bool,
-    /// When it was first handed to the kernel, which may have taken nothing of it then.
+    /// When it was first offered to the kernel, which may have accepted none of it then.
     pub offered: Option<Nanos>,
-    /// The kernel has taken its first byte.
+    /// Whether the kernel has taken its first byte.
     pub begun: bool,
-    /// The kernel has taken its last byte.
+    /// Whether the kernel has taken its last byte.
     pub sent: bool,
-    /// Its response has begun.
+    /// Whether its response has begun.
     pub began: bool,
 }
 
@@ -135,26 +135,27 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// Whether another request of any journey can be assigned.
+    /// Whether another request, of any journey, can be assigned.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.lease.is_none() && self.exchanges.len() < self.session.capacity()
     }
 
-    /// Whether bytes wait to be handed to the kernel.
+    /// Whether bytes are waiting to be handed to the kernel.
     #[inline]
     pub(crate) fn has_output(&self) -> bool {
         self.written < self.out.len()
     }
 
-    /// Whether its next step is this client's: it is being opened, has bytes to send, or is within its oldest answer.
+    /// Whether the next step is up to this client: the connection is being opened, has bytes to send, or has received
+    /// part of its oldest response.
     #[inline]
     pub(crate) fn is_engaged(&self) -> bool {
         let is_opening = !matches!(self.state, State::Closed | State::Open);
         is_opening || self.has_output() || self.exchanges.front().is_some_and(|oldest| oldest.began)
     }
 
-    /// Forgets the connection; `session` is the next one's. The caller counts what was outstanding.
+    /// Closes it and installs `session` for the next use. The caller accounts for what was outstanding.
     pub(crate) fn reset(&mut self, session: S) {
         self.state = State::Closed;
         self.session = session;
@@ -168,20 +169,20 @@ impl<S: Session> Connection<S> {
         self.lease = None;
     }
 
-    /// The unit that has leased it and has no request on it: it is between two.
+    /// The unit that has leased it, if that unit is between two requests.
     pub(crate) fn idle_lease(&self) -> Option<u64> {
         self.lease.filter(|&n| self.exchanges.iter().all(|exchange| exchange.unit.n != n))
     }
 
-    /// Whether the peer's kernel has all of the oldest request, of which `unacknowledged` bytes of this connection
-    /// are not there yet: what was sent behind it does not matter.
+    /// Whether the peer's kernel has acknowledged all of the oldest request, when `unacknowledged` bytes of this
+    /// connection are outstanding. Unacknowledged bytes of later requests do not matter.
     pub(crate) fn oldest_has_arrived(&self, unacknowledged: u64) -> bool {
         let handed = self.reclaimed + self.written as u64;
         let oldest = self.exchanges.front().filter(|oldest| oldest.sent);
         oldest.is_some_and(|oldest| handed.saturating_sub(unacknowledged) >= oldest.end)
     }
 
-    /// Puts the request at `index` into `out`.
+    /// Encodes the request at `index` into `out`.
     #[inline]
     pub(crate) fn encode(&mut self, index: usize) {
         let exchange = &mut self.exchanges[index];
@@ -193,7 +194,7 @@ impl<S: Session> Connection<S> {
         exchange.out_end = self.out.len();
     }
 
-    /// The TLS handshake ended at `at`, and a login follows.
+    /// The TLS handshake ended at `at`; a login follows.
     pub(crate) fn secured(&mut self, at: Nanos) {
         if let State::Opening { since, .. } = self.state {
             self.state = State::Opening { since, phase: Phase::Auth };
@@ -204,7 +205,7 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// The exchange that might have led to TLS ended without it: all of the opening is a login.
+    /// The exchange that could have led to TLS ended without it: the whole opening counts as login.
     pub(crate) fn stays_plaintext(&mut self) {
         if let State::Opening { since, .. } = self.state {
             self.state = State::Opening { since, phase: Phase::Auth };
@@ -212,7 +213,7 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// The rest of a request is in `out` now.
+    /// The rest of the request `key` is in `out` now.
     pub(crate) fn encoded(&mut self, key: Key) {
         let end = self.out.len();
         if let Some(index) = self.position(key) {
@@ -221,29 +222,29 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// Which of the outstanding requests `key` is.
+    /// The index of the outstanding request `key`.
     #[inline]
     pub(crate) fn position(&self, key: Key) -> Option<usize> {
-        // The oldest, wherever answers come in order.
+        // Responses usually come in order, so it is usually the first.
         self.exchanges.iter().position(|exchange| exchange.key() == key)
     }
 
-    /// Takes the request at `index` off the connection.
+    /// Removes the request at `index` from the connection.
     #[inline]
     pub(crate) fn take(&mut self, index: usize) -> Option<Exchange<S::Journey>> {
         self.sent -= usize::from(index < self.sent);
         if index == 0 { self.exchanges.pop_front() } else { self.exchanges.remove(index) }
     }
 
-    /// Books what one write did: handed over from `before`, accepted `count` bytes by `after`. Returns how many
-    /// requests had their first byte among them.
+    /// Accounts for one write, started at `before` and returned at `after`, that accepted `count` bytes. Returns how
+    /// many requests had their first byte among them.
     #[inline]
     pub(crate) fn wrote(&mut self, count: usize, before: Nanos, after: Nanos) -> u64 {
         self.written += count;
         let mut begun = 0;
         for exchange in self.exchanges.iter_mut().skip(self.sent) {
             let Some(encoded) = exchange.encoded else { break };
-            // A write is given all there is, so each of them was offered.
+            // A write passes all of `out`, so each encoded request was offered.
             if exchange.offered.is_none() {
                 self.newly_offered += 1;
                 exchange.hand_over(before, self.opened_by);
@@ -256,7 +257,7 @@ impl<S: Session> Connection<S> {
                 begun += 1;
             }
             if exchange.out_end <= self.written && encoded == Encoded::Whole {
-                // A response that has begun before has ended the phase already.
+                // If the response has begun already, that has ended the phase.
                 if !exchange.began {
                     exchange.timeline.end(Phase::Send, after);
                 }
@@ -271,8 +272,8 @@ impl<S: Session> Connection<S> {
         begun
     }
 
-    /// Drops what the kernel has taken from `out`: when it is all, and when it is much. A peer that reads slowly
-    /// while requests keep coming would otherwise make it grow for ever.
+    /// Removes from `out` what the kernel has taken: when that is everything, or a lot. Otherwise `out` would grow
+    /// without bound if the peer reads slowly while requests keep coming.
     #[inline]
     fn reclaim(&mut self) {
         if self.written == self.out.len() {
@@ -303,7 +304,7 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// The phase that the oldest outstanding request is in.
+    /// The phase that the oldest outstanding request is in; `Wait` if there is none.
     pub(crate) fn oldest_phase(&self) -> Phase {
         self.exchanges.front().map_or(Phase::Wait, |exchange| self.phase(exchange))
     }
@@ -312,11 +313,11 @@ impl<S: Session> Connection<S> {
 /// When a request counts as picked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PickedUp {
-    /// It has waited for its connection since.
+    /// Already: it has been waiting for its connection.
     Before,
-    /// It has a connection at once, and is picked up when its first byte is handed to the kernel.
+    /// It got a connection at once, and counts as picked up when its first byte is handed to the kernel.
     WhenSent,
-    /// The same, on the connection that its journey has leased: there is no wait for the pool.
+    /// The same, on the connection that its journey has leased: it has no `pool_wait`.
     WhenSentHeld,
 }
 
@@ -349,27 +350,27 @@ impl<J> Exchange<J> {
         }
     }
 
-    /// How the session calls it: by its number, of which a journey has one request at a time.
+    /// Its key in the session: the unit's number, since a journey has one request at a time.
     #[inline]
     pub(crate) fn key(&self) -> Key {
         Key(self.unit.n)
     }
 
-    /// Whether it can have another connection: it was put on one that was already, which ended before anything
-    /// of it was offered to the kernel. One that waited for its connection to open fails with it, so that there is
-    /// an end to it, and so does one whose transaction is on that connection.
+    /// Whether it can be sent on another connection: it was assigned to an open one that ended before any of it was
+    /// offered to the kernel. A request that waited for its connection to open fails with that connection, so that
+    /// retries end; so does one whose transaction is on that connection.
     pub(crate) fn may_move(&self) -> bool {
         self.offered.is_none() && !self.opens && !self.held
     }
 
-    /// It waits for a connection again, at `now`.
+    /// Turns it into a request that waits for a connection, from `now` unless it was picked up before.
     pub(crate) fn waiting(self, now: Nanos) -> Waiting<J> {
         let Exchange { unit, journey, route, timeline, .. } = self;
         let picked_up = timeline.at(Edge::PickedUp).unwrap_or(now);
         Waiting { unit, journey, route, intended: timeline.due_at(), picked_up }
     }
 
-    /// It ended at `at` on connection number `connection`.
+    /// The record of it when it ended at `at` on connection number `connection`.
     pub(crate) fn ended(&self, connection: u32, at: Nanos) -> KeptRequest {
         KeptRequest {
             n: self.unit.n,
@@ -383,7 +384,7 @@ impl<J> Exchange<J> {
         }
     }
 
-    /// Its first byte goes to the kernel at `at`.
+    /// Its first byte is handed to the kernel at `at`.
     #[inline]
     fn hand_over(&mut self, at: Nanos, opened_by: Phase) {
         self.offered = Some(at);
@@ -399,7 +400,7 @@ impl<J> Exchange<J> {
         }
     }
 
-    /// The first byte of its response arrived at `at`.
+    /// The first byte of its response arrived at `at`. Only the first call counts.
     #[inline]
     pub(crate) fn first_arrived(&mut self, at: Nanos) {
         if self.began {
@@ -407,10 +408,10 @@ impl<J> Exchange<J> {
         }
         self.began = true;
         if self.timeline.current() == Some(Phase::Wait) {
-            // On loopback the response can be here before the write that sent the request has returned.
+            // On loopback the response can arrive before the write that sent the request returns.
             self.timeline.pull_back(Phase::Send, at);
         } else {
-            // Answered before it was wholly sent: a refusal of a large body, say.
+            // The server responded before the request was completely sent, for example to refuse a large body.
             self.timeline.end(Phase::Send, at);
         }
         self.timeline.end(Phase::Wait, at);

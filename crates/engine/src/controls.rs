@@ -1,7 +1,7 @@
-//! What may be done to a run while it goes on: pause it, change its tempo, end it well, or stop it at once.
+//! What can be done to a run in progress: pause it, change its tempo, end it in order, or stop it at once.
 //!
-//! A change takes effect at an instant a little ahead, the same for all workers, so their shares stay parts of one
-//! schedule. Workers look at one number a turn; only when it has changed do they take the lock.
+//! A change takes effect slightly in the future, at the same instant for all workers, so their shares remain parts of
+//! one schedule. Workers check one number per turn of their loop, and take the lock only if it has changed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +11,21 @@ use units::Nanos;
 use crate::plan::{Load, RunPlan};
 use crate::tempo::{ScheduleClock, Tempo};
 
-/// How far ahead a change takes effect. Every worker has looked again within a few microseconds of the lock being
-/// free, if it runs at all; what one took by the old schedule because it was reported late is not taken again, since
+/// How far ahead a change takes effect. A worker that runs checks again within a few microseconds of the lock becoming
+/// free. One that learns of a change late has taken requests by the old schedule; they are not taken again, since
 /// requests are counted.
 const AHEAD: Nanos = Nanos::from_millis(50);
 
-/// What can be asked of a run in progress.
+/// A change that can be ordered in a run in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The schedule is stalled; what is in progress goes on.
+    /// Stops the schedule; what is in progress continues.
     Pause,
-    /// It passes again, at the tempo it had.
+    /// Continues the schedule at the tempo it had.
     Resume,
-    /// A rate changes by this factor of the one that was planned. A closed loop has none.
+    /// Multiplies the planned rate by this factor. Has no meaning in a closed loop.
     Tempo(Tempo),
-    /// Nothing more becomes due; what is in progress is waited for as at a run's own end.
+    /// Nothing more becomes due; what is in progress is drained as at the planned end of a run.
     End,
 }
 
@@ -45,10 +45,10 @@ pub struct Controls {
     steering: Mutex<Steering>,
 }
 
-/// Everything that was ordered so far.
+/// The result of all orders so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steering {
-    /// The run's zero, once it has one.
+    /// The run's zero; `None` before the run has begun.
     start: Option<Nanos>,
     pub(crate) clock: ScheduleClock,
     /// Nothing at or after this offset becomes due.
@@ -59,43 +59,43 @@ pub(crate) struct Steering {
 }
 
 impl Controls {
-    /// `stop` ends the run at once when something sets it, such as a signal.
+    /// Setting `stop`, for example from a signal handler, ends the run at once.
     pub fn new(stop: Arc<AtomicBool>) -> Controls {
         Controls { stop, generation: AtomicU64::new(0), steering: Mutex::default() }
     }
 
-    /// Ends the run at once: what is in progress is counted as `in_flight`.
+    /// Ends the run at once: requests in progress are counted as `in_flight`.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run was told to end immediately.
+    /// Whether the run was ordered to end at once.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Orders something, and says when it takes effect. Nothing happens, and `None` comes back, where the run has
-    /// not begun or has been ended, or where nothing would change by it.
+    /// Places an order and returns when it takes effect. Does nothing and returns `None` if the run has not begun or
+    /// was already ended, or if the order changes nothing.
     pub fn order(&self, order: Order) -> Option<Change> {
         let start = self.steering().start?;
         self.order_at(order, clock::now().saturating_sub(start) + AHEAD)
     }
 
-    /// As [`Controls::order`], for an instant of the caller's.
+    /// Like [`Controls::order`], but at an instant chosen by the caller.
     pub(crate) fn order_at(&self, order: Order, at: Nanos) -> Option<Change> {
         let change = self.steering().apply(order, at)?;
-        // Whoever has seen the number finds the change behind the lock.
+        // The lock was released before this, so a worker that sees the new number finds the change.
         self.generation.fetch_add(1, Ordering::Relaxed);
         Some(change)
     }
 
-    /// What took effect, the first `known` left out.
+    /// The orders that took effect, except for the first `known`.
     pub fn changes(&self, known: usize) -> Vec<Change> {
         self.steering().changes.get(known..).unwrap_or_default().to_vec()
     }
 
-    /// How long requests are scheduled for, as [`RunPlan::window`], with all that was ordered so far.
+    /// How long requests are scheduled for, like [`RunPlan::window`], with all orders so far taken into account.
     pub fn window(&self, plan: &RunPlan) -> Option<Nanos> {
         self.steering().window(plan)
     }
@@ -104,7 +104,7 @@ impl Controls {
         self.steering().start = Some(start);
     }
 
-    /// The steering, where it has changed since `seen`.
+    /// The steering, if it has changed since `seen`.
     #[inline]
     pub(crate) fn news(&self, seen: &mut u64) -> Option<Steering> {
         let generation = self.generation.load(Ordering::Relaxed);
@@ -116,7 +116,7 @@ impl Controls {
     }
 
     fn steering(&self) -> MutexGuard<'_, Steering> {
-        // Every change is made in one step that cannot panic half-way.
+        // Every change is made in one step that cannot panic half-way, so a poisoned lock is consistent.
         self.steering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -156,8 +156,8 @@ impl Steering {
         let Load::Open(arrivals) = &plan.load else {
             return plan.window.into_iter().chain(self.end).min();
         };
-        // Of a number of requests the one after the last, and the schedule's own end. While it is stalled before
-        // them they have no time of the run.
+        // The end is when the request after the last one would be due, or the schedule's own end. If the schedule is
+        // paused before that, it has no time in the run yet.
         let limited = plan.request_limit.map(|limit| arrivals.due(limit)).filter(|&due| due < Nanos::MAX);
         let scheduled =
             limited.into_iter().chain(arrivals.end()).min().and_then(|last| self.clock.run_at(last));
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(controls.changes(1).len(), 0);
     }
 
-    /// If this fails, the throughput of a run that was paused is divided by another time than it was scheduled for.
+    /// If this fails, the throughput of a paused run is divided by a time other than the one it was scheduled for.
     #[test]
     fn the_window_of_a_number_of_requests_moves_with_the_schedule() {
         let mut plan = plan();

@@ -1,14 +1,14 @@
-//! Which CPUs the threads of a run keep to.
+//! Which CPUs the threads of a run are pinned to.
 //!
-//! A worker that stays awake for its schedule shares its CPU badly: anything else that runs there, such as the thread that
-//! collects the intervals each second, holds it up for milliseconds, and what was due in the meantime leaves at once.
+//! A worker that stays awake for its schedule must not share its CPU: any other thread there, such as the one that
+//! collects the intervals each second, delays it by milliseconds, and the requests due in the meantime leave at once.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::pacer::Pace;
 
-/// A CPU for each worker, and the others for the rest of the client; while this lives, the thread that made it keeps
-/// to those.
+/// One CPU per worker, and the remaining ones for the rest of the client. The thread that created it is restricted to
+/// the remaining CPUs until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CpuPinning {
     workers: Vec<usize>,
@@ -16,8 +16,8 @@ pub(crate) struct CpuPinning {
 }
 
 impl CpuPinning {
-    /// Pins the workers where the pace needs that and this process may use more CPUs than there are workers. `None`: all
-    /// threads run where the kernel puts them.
+    /// Pins threads if the pace is [`Pace::Precise`] and this process may use more CPUs than there are workers. Returns
+    /// `None` otherwise: all threads then run where the kernel puts them.
     pub(crate) fn pin(pace: Pace, workers: u64) -> Option<CpuPinning> {
         if pace != Pace::Precise {
             return None;
@@ -28,11 +28,11 @@ impl CpuPinning {
         Some(CpuPinning { workers: cpus, before })
     }
 
-    /// CpuPinning this thread as worker `index`.
+    /// Pins this thread to the CPU of worker `index`.
     pub(crate) fn pin_worker(&self, index: usize) {
         let mut own = CpuSet::new();
         own.set(self.workers[index]);
-        // A CPU that has gone in the meantime: then it runs with the rest.
+        // If the CPU has gone offline in the meantime, the worker runs with the rest.
         let _ = sched_setaffinity(None, &own);
     }
 }
@@ -43,7 +43,7 @@ impl Drop for CpuPinning {
     }
 }
 
-/// The last CPUs are the workers': the first one has most of the interrupts.
+/// The workers get the last CPUs, since the first one usually serves most of the interrupts.
 fn split(allowed: &CpuSet, workers: usize) -> Option<(CpuSet, Vec<usize>)> {
     let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
     let others = cpus.len().checked_sub(workers).filter(|&others| others > 0)?;

@@ -1,4 +1,4 @@
-//! Which request is due next. The two load models, open and closed, are values of one type.
+//! Which request is due next. The open and the closed load model are values of one type.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,7 +14,7 @@ use crate::tempo::ScheduleClock;
 pub(crate) struct Due {
     /// Its number in the run.
     pub n: u64,
-    /// When it should start: the schedule's own value, never the moment somebody noticed.
+    /// When it should start: computed by the schedule, never the moment at which a timer fired.
     pub intended: Nanos,
 }
 
@@ -23,12 +23,12 @@ pub(crate) struct Due {
 pub(crate) struct Demand {
     model: Model,
     residue: Residue,
-    /// How many this worker has taken.
+    /// How many requests this worker has taken.
     taken: u64,
-    /// How many this worker may take at all.
+    /// How many requests this worker may take in total.
     limit: u64,
     start: Nanos,
-    /// Nothing intended at or after this is due.
+    /// Nothing is due that is intended at this instant or later.
     end: Nanos,
     clock: ScheduleClock,
     is_steered: bool,
@@ -37,13 +37,13 @@ pub(crate) struct Demand {
 #[derive(Debug)]
 enum Model {
     Open(Box<Cursor>),
-    /// When each waiting virtual user is ready, the earliest first: in the order in which they became free, since all
-    /// think equally long.
+    /// When each waiting virtual user is ready. All have the same think time, so the order in which they became free is
+    /// the order in which they are ready.
     Closed {
         ready: VecDeque<Nanos>,
         think: Nanos,
     },
-    /// The same if virtual users overtake each other, because of think times.
+    /// The same for varying think times, with which virtual users can overtake each other.
     Thinking {
         ready: BinaryHeap<Reverse<Nanos>>,
         times: ThinkTimes,
@@ -65,11 +65,11 @@ impl Demand {
             }
             Load::Thinking { think, seed } => {
                 let ready = (0..share.users).map(|_| Reverse(start)).collect();
-                // Its first number is the worker's own.
+                // The residue's first number differs between workers, so each draws its own think times.
                 (Model::Thinking { ready, times: think.times(*seed, share.residue.nth(0)) }, total)
             }
         };
-        // A share of "without end" is without end.
+        // A share of an unlimited number is unlimited.
         let limit = if total == u64::MAX { total } else { share.residue.share_of(total) };
         Demand {
             model,
@@ -83,7 +83,7 @@ impl Demand {
         }
     }
 
-    /// When the next request is due; `None` while that depends on a virtual user, or when there is none.
+    /// When the next request is due; `None` if that depends on a virtual user becoming free, or if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Option<Nanos> {
         if self.taken >= self.limit {
@@ -97,13 +97,13 @@ impl Demand {
         (intended < self.end).then_some(intended)
     }
 
-    /// When a virtual user that is ready at `ready` can send.
+    /// When a virtual user that is ready at `ready` can send, given pauses.
     #[inline]
     fn released(&self, ready: Nanos) -> Option<Nanos> {
         Some(self.start.saturating_add(self.clock.released_at(ready.saturating_sub(self.start))?))
     }
 
-    /// The next request, if it is due by `now`.
+    /// Takes the next request, if it is due by `now`.
     #[inline]
     pub(crate) fn take(&mut self, now: Nanos) -> Option<Due> {
         let intended = self.next_at().filter(|&intended| intended <= now)?;
@@ -121,7 +121,8 @@ impl Demand {
         Some(Due { n, intended })
     }
 
-    /// A request has ended, so in a closed loop its virtual user is free, and sends its next request after its think time.
+    /// A request ended at `at`. In a closed loop its virtual user is free, and sends its next request after its think
+    /// time.
     #[inline]
     pub(crate) fn user_free(&mut self, at: Nanos) {
         // Once all requests are taken or the window is over, virtual users stop.
@@ -144,18 +145,18 @@ impl Demand {
         }
     }
 
-    /// Whether a request may be intended at `at`.
+    /// Whether a request may be intended at `at`, that is, before the end.
     #[inline]
     pub(crate) fn is_open_at(&self, at: Nanos) -> bool {
         at < self.end
     }
 
-    /// Nothing will be intended at or after `at`: the run is to end early.
+    /// Ends the run early: nothing intended at `at` or later will be due.
     pub(crate) fn end_at(&mut self, at: Nanos) {
         self.end = self.end.min(at);
     }
 
-    /// The schedule passes as `clock` says from here on. What was taken is not taken back.
+    /// From here on, `clock` maps the schedule's time to the run's. Requests already taken are not affected.
     pub(crate) fn bend(&mut self, clock: ScheduleClock) {
         self.clock = clock;
         self.is_steered = true;
@@ -167,12 +168,13 @@ impl Demand {
         self.taken >= self.limit
     }
 
-    /// Whether anything may still become due.
+    /// Whether nothing can become due any more.
     #[inline]
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
         let nothing_left = self.taken >= self.limit || now >= self.end;
         match &self.model {
-            // Once it was steered it may be again: what now lies beyond the end may come to lie before it.
+            // A schedule that was steered can be steered again, which can move requests from after the end to before
+            // it.
             Model::Open(_) if !self.is_steered => self.next_at().is_none(),
             _ => self.next_at().is_none() && nothing_left,
         }
@@ -204,7 +206,7 @@ mod tests {
         Demand::new(&plan, plan.share(0), START)
     }
 
-    /// If this fails, a client that overslept reports the time it woke as the time it should have sent.
+    /// If this fails, a client that overslept reports its wake-up time as the intended start.
     #[test]
     fn requests_due_while_the_client_slept_keep_their_intended_time() {
         let mut demand = open("100/s", Nanos::from_secs(1));
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(std::iter::from_fn(|| demand.take(late)).count(), 3_000);
     }
 
-    /// If this fails, a pause swallows requests of the schedule, or sends them all at once when it ends.
+    /// If this fails, a pause drops requests of the schedule, or sends them all at once when it ends.
     #[test]
     fn a_pause_holds_the_schedule_back_and_skips_nothing() {
         let mut demand = open("100/s", Nanos::from_secs(1));
@@ -274,7 +276,7 @@ mod tests {
         let arrivals = Arrivals::Staged(Arc::new(Stages::new(vec![stage], 7).unwrap()));
         let mut plan = plan();
         (plan.workers, plan.pool.connections, plan.pool.users) = (2, 2, 2);
-        // The window cuts off what is due in the last second.
+        // The window excludes what is due in the last second.
         plan.window = Some(Nanos::from_secs(3));
         plan.load = Load::Open(arrivals.clone());
         let mut taken: Vec<Due> = Vec::new();
@@ -300,7 +302,7 @@ mod tests {
         assert_eq!(demand.next_at(), Some(START + Nanos(13)));
         assert_eq!(demand.take(START + Nanos(12)), None);
         assert_eq!(demand.take(START + Nanos(40)), Some(Due { n: 1, intended: START + Nanos(13) }));
-        // It would be ready after the window: it goes home.
+        // It would be ready after the window, so it stops.
         demand.user_free(START + Nanos::from_secs(10) - Nanos(10));
         assert_eq!(demand.next_at(), None);
         assert!(demand.is_over(START + Nanos::from_secs(10)));

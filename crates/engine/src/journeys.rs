@@ -1,4 +1,4 @@
-//! Requests that follow others: between the end of one and the moment the next is due.
+//! Journeys between two requests: after the end of one request and before the next is due.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,12 +6,12 @@ use std::collections::BinaryHeap;
 use reactor::Slot;
 use units::Nanos;
 
-/// One unit of the run's demand on its way through its requests: one that stands alone, or those of a journey.
+/// One unit of the load: a single request, or all requests of a journey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unit {
     /// Its number in the run.
     pub n: u64,
-    /// When its first request was intended: that of its first try.
+    /// The intended start of its first request; for a unit that is retried, of its first try.
     pub began: Nanos,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Unit {
 #[derive(Debug)]
 pub(crate) struct Journeys<J> {
     heap: BinaryHeap<Pause<J>>,
-    /// Of those due at the same instant the first to come is the first to go.
+    /// Counts pauses, so that of those due at the same instant the first to come is the first to go.
     pauses: u64,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Pause<J> {
     pub due: Nanos,
     pub unit: Unit,
     pub journey: J,
-    /// The connection that it has leased.
+    /// The connection that the journey has leased.
     pub held: Option<Slot>,
     order: u64,
 }
@@ -51,13 +51,13 @@ impl<J> Journeys<J> {
         self.heap.is_empty()
     }
 
-    /// When the next request is due.
+    /// When the next request is due, if a journey is waiting.
     #[inline]
     pub(crate) fn next_at(&self) -> Option<Nanos> {
         self.heap.peek().map(|pause| pause.due)
     }
 
-    /// The next journey to go on, if its request is due by `now`.
+    /// Takes the journey whose request is due first, if it is due by `now`.
     #[inline]
     pub(crate) fn take(&mut self, now: Nanos) -> Option<Pause<J>> {
         if self.next_at()? > now {
@@ -66,13 +66,13 @@ impl<J> Journeys<J> {
         self.heap.pop()
     }
 
-    /// Whether the next request to become due is due by `now` and has its connection.
+    /// Whether the next request to become due is due by `now` and its journey has leased a connection.
     #[inline]
     pub(crate) fn is_held_due(&self, now: Nanos) -> bool {
         self.heap.peek().is_some_and(|pause| pause.held.is_some() && pause.due <= now)
     }
 
-    /// Takes out those that would go on at `end` or later.
+    /// Removes and returns the journeys that would continue at `end` or later.
     pub(crate) fn end_at(&mut self, end: Nanos) -> Vec<Pause<J>> {
         let (gone, stay) = std::mem::take(&mut self.heap).into_iter().partition(|pause| pause.due >= end);
         self.heap = stay;
@@ -80,7 +80,7 @@ impl<J> Journeys<J> {
         gone.into_vec()
     }
 
-    /// Takes out all of them: the run is over.
+    /// Removes and returns all journeys: the run is over.
     pub(crate) fn drain(&mut self) -> Vec<Pause<J>> {
         std::mem::take(&mut self.heap).into_vec()
     }
@@ -92,7 +92,7 @@ impl<J> Pause<J> {
     }
 }
 
-// The heap gives its greatest first.
+// `BinaryHeap` returns the greatest first, so the order is reversed.
 impl<J> Ord for Pause<J> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

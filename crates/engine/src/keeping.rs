@@ -1,6 +1,6 @@
-//! Requests kept one by one: all of them, a sample, or the slowest, handed over in batches.
+//! Keeps single requests (all, a sample, or the slowest) and hands them over in batches.
 //!
-//! A worker never waits for the thread that writes them: what finds no room is counted and dropped.
+//! A worker never waits for the thread that writes them: requests that find no room are counted and dropped.
 
 use std::ops::Deref;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -12,27 +12,27 @@ use schedule::Sample;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Keep {
     All,
-    /// Each by a draw of its own, whatever becomes of it; a journey with all its requests or not at all.
+    /// Each with a fixed probability, whatever its outcome; a journey is kept with all its requests or not at all.
     Sample(Sample),
-    /// So many by age, of the whole run. Each worker holds as many.
+    /// The given number of slowest requests of the whole run, by age. Each worker holds that many.
     Slowest(usize),
 }
 
-/// What is kept, and where it goes.
+/// Which requests are kept, and where they are sent.
 #[derive(Debug)]
 pub struct Keeping {
     pub keep: Keep,
-    /// Closed once the last worker has ended.
+    /// Disconnected once the last worker has ended.
     pub to: SyncSender<Batch>,
 }
 
-/// How many requests are handed over at once: under a megabyte.
+/// How many requests are handed over at once. A batch is less than 1 MB.
 const BATCH: usize = 4_096;
 
-/// How many batches a worker has, in its hands and on the way: what bounds its memory.
+/// How many batches a worker has in total, filled or in transit. This bounds its memory.
 const BATCHES: usize = 32;
 
-/// A batch of requests of one worker that have ended. Its memory goes back to the worker when this is dropped.
+/// A batch of ended requests from one worker. Its memory is returned to the worker on drop.
 #[derive(Debug)]
 pub struct Batch {
     requests: Vec<KeptRequest>,
@@ -51,17 +51,17 @@ impl Drop for Batch {
     fn drop(&mut self) {
         let mut requests = std::mem::take(&mut self.requests);
         requests.clear();
-        // A worker that has ended needs none.
+        // A worker that has ended needs no more.
         let _ = self.home.try_send(requests);
     }
 }
 
-/// One worker's end of it.
+/// Keeps the requests of one worker.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     which: Which,
     batch: Vec<KeptRequest>,
-    /// Batches that may still be made.
+    /// Batches that may still be allocated.
     unmade: usize,
     to: SyncSender<Batch>,
     home: SyncSender<Vec<KeptRequest>>,
@@ -87,10 +87,11 @@ impl Keeper {
         Keeper { which, batch: Vec::with_capacity(BATCH), unmade: BATCHES - 1, to, home, emptied, lost: 0 }
     }
 
+    /// Keeps `request` if it is selected.
+    ///
     /// # Cost
     ///
-    /// For one that is not kept, a hash or a comparison; for one that is, a copy of 210 bytes, and every 4,096 of
-    /// them a message.
+    /// A hash or a comparison if it is not kept; otherwise a copy of 210 bytes, and a message for every 4096 of them.
     #[inline]
     pub(crate) fn offer(&mut self, request: &KeptRequest) {
         match &mut self.which {
@@ -124,7 +125,7 @@ impl Keeper {
         self.batch.clear();
     }
 
-    /// Hands over what is left; waits for its reader if it must. How many requests found no room.
+    /// Hands over the rest, waiting for the reader if necessary. Returns how many requests were dropped.
     pub(crate) fn finish(mut self) -> u64 {
         let rest = match self.which {
             Which::Slowest(slowest) => slowest.into_sorted(),
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// If this fails, a slow disk makes a worker wait or take memory without end, or requests vanish uncounted.
+    /// If this fails, a slow disk makes a worker wait or allocate without bound, or requests are dropped uncounted.
     #[test]
     fn what_finds_no_room_is_counted() {
         let (to, batches) = sync_channel(4);
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(reader.join().unwrap() + lost, 10 * BATCH as u64 + 5);
     }
 
-    /// If this fails, memory is taken again for each batch although its reader keeps up.
+    /// If this fails, memory is allocated for every batch although the reader keeps up.
     #[test]
     fn a_batch_that_was_read_is_used_again() {
         let (to, batches) = sync_channel(4);

@@ -1,10 +1,10 @@
 //! The load engine: a schedule and a protocol in, timelines of requests out.
 //!
-//! One worker a core; each owns its reactor, its share of the connections, its share of the schedule and its
-//! histograms. Nothing is shared while requests are in progress. Workers hand over what they measured once an
-//! interval; [`run`] merges it and tells a [`Listener`].
+//! There is one worker per core; each owns its reactor, its share of the connections and of the schedule, and its
+//! histograms. Nothing is shared while requests are in progress. Workers hand over what they measured once per
+//! interval; [`run`] merges the intervals and passes them to a [`Listener`].
 //!
-//! The engine names no protocol, prints nothing, and writes no file.
+//! The engine knows no protocol, prints nothing, and writes no file.
 
 mod collector;
 mod connection;

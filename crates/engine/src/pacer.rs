@@ -1,8 +1,8 @@
-//! When a worker wakes for what is due: promptness against CPU time, as a value.
+//! When a worker wakes for requests that are due: punctuality traded against CPU time, as a value.
 //!
-//! A wake-up is dear, some 25 µs of CPU time on a virtual machine, and comes late by as much. So there are three
-//! bargains. None of them moves the schedule: what is sent late keeps its intended instant, and shows in
-//! `schedule_lag`.
+//! A wake-up costs some 25 µs of CPU time on a virtual machine, and is late by as much. So there are three
+//! trade-offs. None of them moves the schedule: a request that is sent late keeps its intended start, and the delay
+//! shows in `schedule_lag`.
 
 use reactor::WaitMode;
 use units::Nanos;
@@ -11,9 +11,9 @@ units::named_enum! {
     /// How closely a worker follows its schedule.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum Pace {
-        /// Stays awake before a request is due: late by a microsecond or so, at the price of a whole core.
+        /// Stays awake before a request is due: late by about a microsecond, at the cost of a whole core.
         Precise = "precise",
-        /// Wakes at most every 250 µs while the schedule is denser than that, for requests and responses alike.
+        /// Wakes at most every 250 µs, for requests and responses alike, while the schedule is denser than that.
         #[default]
         Balanced = "balanced",
         /// The same, at most every millisecond.
@@ -32,44 +32,44 @@ impl Pace {
     }
 }
 
-/// A bare sleep ends 0.1 to 0.7 ms late once in a hundred times on a virtual machine: staying awake from 1 ms
-/// before keeps that out of the schedule.
+/// On a virtual machine, one sleep in a hundred ends 0.1 to 0.7 ms late. Staying awake from 1 ms before keeps that out
+/// of the schedule.
 const AWAKE_BEFORE: Nanos = Nanos::from_millis(1);
 
-/// The state of one worker's bargain.
+/// The state of one worker's pace.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     pace: Pace,
-    /// The instant last planned to wake for something due.
+    /// The instant of the last planned wake-up for a due request.
     planned: Option<Nanos>,
-    /// Wakes for something due keep to this or later.
+    /// Wake-ups for due requests are planned for this instant or later.
     not_before: Nanos,
-    /// By how much a sleep ends late here: so much earlier is it asked to end, where many requests share one.
+    /// How late a sleep usually ends here. A sleep that ends for a batch is planned to end this much earlier.
     late: Nanos,
-    /// When the last request of a schedule was due, and when it was taken.
+    /// When the last request taken from the schedule was due, and when it was taken.
     taken: Option<(Nanos, Nanos)>,
 }
 
-/// After a stall, what is overdue leaves with its gaps shortened to two fifths, not all at once: a burst would be a
-/// load that nobody asked for, and the server would be blamed for it.
+/// After a stall, overdue requests leave with their gaps shortened to two fifths, not all at once: a burst would be a
+/// load that nobody asked for, and its latency would be blamed on the server.
 const SHORTENED: (u64, u64) = (2, 5);
 
-/// A sleep that ends later than this was held up: it says nothing of those to come.
+/// A sleep that ends later than this was held up; it predicts nothing about later ones and is ignored.
 const USUAL_LATENESS: Nanos = Nanos::from_micros(100);
 
-/// Until when to wait, and how.
+/// Until when to wait, and in which mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rest {
     pub until: Nanos,
     pub mode: WaitMode,
 }
 
-/// What a worker's connections are at.
+/// Whether a worker's connections wait for the peer or for this client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sockets {
-    /// They wait for answers, or for requests.
+    /// All wait for responses or for requests.
     Quiet,
-    /// One is being opened, has not been given all its bytes, or is within a response: the next step is this client's.
+    /// One is being opened, has bytes to write, or has received part of a response: the next step is this client's.
     Engaged,
 }
 
@@ -78,12 +78,12 @@ impl Pacer {
         Pacer { pace, planned: None, not_before: Nanos::ZERO, late: Nanos::ZERO, taken: None }
     }
 
-    /// What to do at `now`, when everything due by then is sent: the next request is due at `due`, and there is
-    /// something else to do at `other`.
+    /// How to wait at `now`, when everything due by then has been sent. The next request is due at `due`; `other` is
+    /// when there is something else to do.
     #[inline]
     pub(crate) fn plan(&mut self, now: Nanos, due: Option<Nanos>, other: Nanos, sockets: Sockets) -> Rest {
         if let Some(planned) = self.planned.take_if(|planned| planned.saturating_sub(self.late) <= now) {
-            // From the instant planned, not the one reached: wakes that come late do not drift apart.
+            // From the planned instant, not from the actual one, so that late wake-ups do not accumulate.
             self.not_before = planned + self.pace.batch();
         }
         let asleep = |until| Rest { until, mode: WaitMode::Asleep };
@@ -95,7 +95,7 @@ impl Pacer {
                 Rest { until: wake.min(other), mode: WaitMode::Awake }
             }
             Pace::Precise => asleep(wake.saturating_sub(AWAKE_BEFORE).min(other)),
-            // Nobody waits for a response while the schedule is denser than the batches.
+            // While the schedule is denser than the batches, no single response needs a wake-up.
             Pace::Balanced | Pace::Efficient if due < self.not_before && sockets == Sockets::Quiet => {
                 let until = wake.saturating_sub(self.late).min(other);
                 Rest { until, mode: WaitMode::Undisturbed }
@@ -104,7 +104,7 @@ impl Pacer {
         }
     }
 
-    /// When a request that is due at `due` may be taken where the schedule is kept precisely.
+    /// When a request that is due at `due` may be taken, with [`Pace::Precise`]: at once, or later after a stall.
     #[inline]
     pub(crate) fn earliest(&self, due: Nanos) -> Nanos {
         match self.taken {
@@ -116,18 +116,18 @@ impl Pacer {
         }
     }
 
-    /// A request of a schedule that was due at `due` is taken at `now`.
+    /// A request that was due at `due` was taken from the schedule at `now`.
     #[inline]
     pub(crate) fn note_taken(&mut self, due: Nanos, now: Nanos) {
         self.taken = Some((due, now));
     }
 
-    /// A sleep that was to end at `until` has ended at `now`.
+    /// A sleep that should have ended at `until` ended at `now`.
     #[inline]
     pub(crate) fn note_wake(&mut self, until: Nanos, now: Nanos) {
         let late = now.saturating_sub(until);
         if late <= USUAL_LATENESS {
-            // An average over the last eight or so.
+            // A moving average over about the last eight.
             self.late = Nanos(self.late.0 - self.late.0 / 8 + late.0 / 8);
         }
     }
@@ -143,7 +143,7 @@ mod tests {
         Nanos::from_micros(us)
     }
 
-    /// Wakes `late` after each instant planned, `period` between the requests: where the wakes fall.
+    /// When wake-ups happen if each is `late` after the planned instant and requests are `period` apart.
     fn wakes(pace: Pace, period: Nanos, late: Nanos) -> Vec<(u64, WaitMode)> {
         let mut pacer = Pacer::new(pace);
         let mut now = Nanos::ZERO;
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(efficient[1..], [1_100, 2_100, 3_100, 4_100].map(|at| (at, Undisturbed)));
     }
 
-    /// If this fails, a slow schedule is late for the sake of batches that have one request each.
+    /// If this fails, requests of a slow schedule are late because of batches that have one request each.
     #[test]
     fn a_thin_schedule_is_kept_to_the_instant_and_answers_wake() {
         for pace in [Pace::Balanced, Pace::Efficient] {
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(pacer.plan(us(6_000), None, us(6_500), Sockets::Quiet), rest(us(6_500), WaitMode::Asleep));
     }
 
-    /// If this fails, a client that was stalled makes up for it in batches of its own, and nobody sees why.
+    /// If this fails, a client that was stalled catches up in additional batches, and nobody sees why.
     #[test]
     fn after_a_stall_nothing_is_held_back() {
         let mut pacer = Pacer::new(Pace::Efficient);
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(rest, Rest { until: us(50_100), mode: WaitMode::Asleep });
     }
 
-    /// If this fails, waking for a response postpones what is due.
+    /// If this fails, waking for a response postpones requests that are due.
     #[test]
     fn a_wake_for_something_else_does_not_count() {
         let mut pacer = Pacer::new(Pace::Balanced);
@@ -219,21 +219,21 @@ mod tests {
         assert_eq!(pacer.plan(us(340), Some(us(400)), FAR, Sockets::Quiet).until, us(400));
     }
 
-    /// If this fails, a client that was held up sends the server a burst.
+    /// If this fails, a client that was stalled sends the server a burst.
     #[test]
     fn precise_catches_up_without_a_burst() {
         let mut pacer = Pacer::new(Pace::Precise);
         assert_eq!(pacer.earliest(us(100)), us(100));
-        // It was stalled until 5 ms; requests were due each 100 us.
+        // It was stalled until 5 ms; requests were due every 100 us.
         pacer.note_taken(us(100), us(5_000));
         assert_eq!(pacer.earliest(us(200)), us(5_040));
         pacer.note_taken(us(200), us(5_040));
         assert_eq!(pacer.earliest(us(300)), us(5_080));
-        // Where requests are far apart, none waits for another.
+        // Where requests are far apart, none is delayed by another.
         assert_eq!(pacer.earliest(us(9_000)), us(9_000));
     }
 
-    /// If this fails, batches make connections, large requests and large answers slow, and the server is blamed.
+    /// If this fails, batches slow down connections, large requests and large responses, and the server is blamed.
     #[test]
     fn what_waits_for_this_client_wakes_it() {
         for pace in [Pace::Balanced, Pace::Efficient] {
@@ -244,14 +244,14 @@ mod tests {
         }
     }
 
-    /// If this fails, each batch is late by a wake-up on top of what it shares.
+    /// If this fails, each batch is late by a wake-up in addition to its sharing.
     #[test]
     fn a_batch_is_asked_for_as_much_earlier_as_sleeps_end_late() {
         let mut pacer = Pacer::new(Pace::Balanced);
         for _ in 0..100 {
             pacer.note_wake(us(1_000), us(1_030));
         }
-        // Of a host that was stalled nothing is learnt.
+        // A host that was stalled is no guide to later sleeps.
         pacer.note_wake(us(1_000), us(9_000));
         pacer.plan(us(0), Some(us(100)), FAR, Sockets::Quiet);
         let rest = pacer.plan(us(110), Some(us(200)), FAR, Sockets::Quiet);

@@ -1,4 +1,4 @@
-//! What a run is to do, decided before it starts. Everything that can be refused has been refused.
+//! What a run does, decided before it starts. Invalid input has been refused by then.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,33 +14,33 @@ pub struct RunPlan {
     pub load: Load,
     /// How closely the schedule is followed.
     pub pace: Pace,
-    /// Requests are scheduled for this long; without it, until `request_limit`.
+    /// How long requests are scheduled for; `None`: until `request_limit`.
     pub window: Option<Nanos>,
-    /// At most this many requests are scheduled.
+    /// The maximum number of scheduled requests.
     pub request_limit: Option<u64>,
-    /// Of each peer.
+    /// Applies to each peer.
     pub pool: PoolPlan,
-    /// By [`codec::Origin`].
+    /// Indexed by [`codec::Origin`].
     pub peers: Vec<Peer>,
-    /// Reactors, each with a thread, a share of the connections and a share of the schedule.
+    /// The number of workers, each with a thread, a reactor, a share of the connections and a share of the schedule.
     pub workers: u64,
-    /// Ask the kernel to stamp arrivals.
+    /// Whether to have the kernel timestamp arrivals.
     pub kernel_stamps: bool,
-    /// How long after the last request was due outstanding ones may still be answered; without it, each until its
-    /// answer or its own timeout.
+    /// How long after the last request was due the run waits for outstanding responses; `None`: until each response or
+    /// its own timeout.
     pub drain: Option<Nanos>,
     /// How often workers hand over what they measured.
     pub interval: Nanos,
 }
 
-/// Who decides when a request is due.
+/// What decides when a request is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Load {
-    /// A schedule, whatever became of the earlier requests.
+    /// A schedule, regardless of how earlier requests ended.
     Open(Arrivals),
-    /// Virtual users: each is ready for its next request when its last one has ended.
+    /// Virtual users: each sends its next request when its last one has ended.
     Closed,
-    /// The same, but each thinks before it asks again.
+    /// The same, with think time before the next request.
     Thinking { think: Think, seed: u64 },
 }
 
@@ -51,26 +51,26 @@ impl Load {
     }
 }
 
-/// Connections, and how long one may wait for each thing.
+/// The number of connections, the limit on requests, and the timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolPlan {
-    /// To each peer.
+    /// Connections to each peer, over all workers.
     pub connections: u64,
-    /// How many requests may be in progress or queueing.
+    /// The maximum number of requests in flight or queued; in a closed loop, the number of virtual users.
     pub users: u64,
-    /// Taken up → a connection is its own.
+    /// From picked up to getting a connection.
     pub checkout_timeout: Option<Nanos>,
-    /// Lookup done → connected, handshakes and logins included.
+    /// From the end of the name lookup to connected, handshakes and logins included.
     pub connect_timeout: Option<Nanos>,
-    /// First byte handed to the kernel → complete response read.
+    /// From the first byte handed to the kernel to the complete response.
     pub request_timeout: Option<Nanos>,
 }
 
-/// Where the connections of a pool go, and where they come from.
+/// Where the connections of a pool go to and come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     pub place: Place,
-    /// Addresses of this host that its connections come from, in turn; empty: the kernel chooses.
+    /// Local addresses that its connections use in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
 }
 
@@ -83,7 +83,7 @@ pub enum Place {
         host: String,
         port: u16,
     },
-    /// A stream socket in the file system.
+    /// A Unix domain stream socket with this path.
     Unix(PathBuf),
 }
 
@@ -103,17 +103,17 @@ pub struct Share {
 }
 
 impl RunPlan {
-    /// How long requests are scheduled for, where that is known beforehand: in an open loop to the end of the
-    /// schedule or, of a number of requests, until the one after the last would be due; in a closed loop only when
-    /// the plan says it.
+    /// How long requests are scheduled for, if that is known in advance. In an open loop: until the end of the schedule
+    /// or, with a limit on requests, until the one after the last would be due. In a closed loop: only if the plan has
+    /// a window.
     pub fn window(&self) -> Option<Nanos> {
         let Load::Open(arrivals) = &self.load else { return self.window };
-        // Beyond its last request a schedule has none to be due, only its end.
+        // A schedule has no due time beyond its last request, only an end.
         let limited = self.request_limit.map(|limit| arrivals.due(limit)).filter(|&due| due < Nanos::MAX);
         [self.window, limited, arrivals.end()].into_iter().flatten().min()
     }
 
-    /// Worker `index`'s part. The parts add up to the whole.
+    /// Worker `index`'s part. The parts of all workers add up to the plan.
     pub fn share(&self, index: u64) -> Share {
         let residue = Residue::new(index, self.workers);
         Share {
@@ -123,7 +123,7 @@ impl RunPlan {
         }
     }
 
-    /// Why the plan cannot run, or `None`. The command line has better words for most of these.
+    /// Why the plan cannot run, or `None`. The command line refuses most of these earlier, with better messages.
     pub fn refusal(&self) -> Option<&'static str> {
         if self.workers == 0 || self.pool.connections < self.workers {
             return Some("every worker needs a connection: use fewer workers or more connections");
@@ -185,7 +185,7 @@ pub(crate) mod tests {
         assert_eq!(shares.iter().map(|share| share.users).sum::<u64>(), 17);
     }
 
-    /// If this fails, a run of few requests reports another rate than it was asked for and kept.
+    /// If this fails, a run of few requests reports a rate other than the one that was requested and kept.
     #[test]
     fn an_open_loops_window_ends_with_its_last_period() {
         let mut plan = plan();

@@ -1,4 +1,5 @@
-//! Which connection has room, and which requests wait for one. Order only: no sockets, no time of its own.
+//! Which connection has room, and which requests wait for one. Handles order only; it has no sockets and reads no
+//! clock.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ impl<J> Waiting<J> {
         timeline
     }
 
-    /// It ended at `at`, still waiting.
+    /// The record of it when it ended at `at`, still waiting.
     pub(crate) fn ended(&self, at: Nanos) -> KeptRequest {
         let (n, kind, timeline) = (self.unit.n, self.route.kind, self.timeline());
         KeptRequest {
@@ -42,26 +43,26 @@ impl<J> Waiting<J> {
     }
 }
 
-/// The pools of one worker, one for each origin.
+/// The pools of one worker, one per origin.
 #[derive(Debug)]
 pub(crate) struct Pools<J> {
     pools: Vec<Pool<J>>,
-    /// In all of them.
+    /// Waiting requests in all pools.
     queued: u64,
 }
 
-/// First come, first served on both sides: the request that waited longest gets the connection that rested
-/// longest, so that every connection asked for is used.
+/// First come, first served on both sides: the request that has waited longest gets the connection that has been idle
+/// longest, so every configured connection is used.
 #[derive(Debug)]
 struct Pool<J> {
-    /// Connections with room, each once.
+    /// Connections with room, each listed once.
     ready: VecDeque<Slot>,
     queue: VecDeque<Waiting<J>>,
 }
 
 impl<J> Pools<J> {
-    /// `connections` for each of `origins`, all with room, numbered origin by origin. None is open yet: the
-    /// first request on each opens it.
+    /// `connections` for each of `origins`, numbered origin by origin, all with room. None is open yet: the first
+    /// request on each opens it.
     pub(crate) fn new(origins: usize, connections: u64) -> Pools<J> {
         let pool = |origin: u64| Pool {
             ready: (0..connections).map(|index| Slot((origin * connections + index) as u32)).collect(),
@@ -81,13 +82,13 @@ impl<J> Pools<J> {
         self.of(origin).ready.pop_front()
     }
 
-    /// A connection has no room any more, although nothing was put on it: it is off the list.
+    /// Takes a connection off the list that has no room any more although nothing was assigned to it.
     #[cold]
     pub(crate) fn withdraw(&mut self, origin: Origin, slot: Slot) {
         self.of(origin).ready.retain(|&other| other != slot);
     }
 
-    /// A connection has room again. It must not be on the list already.
+    /// Lists a connection that has room again. It must not be listed already.
     #[inline]
     pub(crate) fn check_in(&mut self, origin: Origin, slot: Slot) {
         let pool = self.of(origin);
@@ -106,7 +107,7 @@ impl<J> Pools<J> {
         self.of(waiting.route.origin).queue.push_back(waiting);
     }
 
-    /// A request waits again that had been given a connection: before those that came after it.
+    /// Puts a request that had a connection back at the front of the queue.
     pub(crate) fn put_back(&mut self, waiting: Waiting<J>) {
         self.queued += 1;
         self.of(waiting.route.origin).queue.push_front(waiting);
@@ -119,7 +120,7 @@ impl<J> Pools<J> {
         Some(waiting)
     }
 
-    /// The request that has waited longest at `origin` and a connection for it, where there are both.
+    /// Takes the request that has waited longest at `origin` and a connection for it, if there are both.
     #[inline]
     pub(crate) fn match_up(&mut self, origin: Origin) -> Option<(Slot, Waiting<J>)> {
         let pool = self.of(origin);
@@ -130,7 +131,7 @@ impl<J> Pools<J> {
         Some((slot, self.next_waiting(origin)?))
     }
 
-    /// No request waits next to room for it.
+    /// Whether no pool has both a waiting request and a connection with room.
     pub(crate) fn is_matched_up(&self) -> bool {
         self.pools.iter().all(|pool| pool.queue.is_empty() || pool.ready.is_empty())
     }
@@ -140,13 +141,13 @@ impl<J> Pools<J> {
         self.queued
     }
 
-    /// When the request that waits longest at `origin` was picked up.
+    /// When the request that has waited longest at `origin` was picked up.
     #[inline]
     pub(crate) fn waiting_since(&self, origin: Origin) -> Option<Nanos> {
         self.pools[usize::from(origin.0)].queue.front().map(|waiting| waiting.picked_up)
     }
 
-    /// When the request that waits longest anywhere was picked up.
+    /// When the request that has waited longest at any origin was picked up.
     #[inline]
     pub(crate) fn longest_waiting_since(&self) -> Option<Nanos> {
         if self.queued == 0 {

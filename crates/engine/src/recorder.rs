@@ -1,4 +1,4 @@
-//! What one worker has measured, cut into intervals and handed over. Nothing is shared while recording.
+//! What one worker measures, divided into intervals that are handed over. Nothing is shared while recording.
 
 use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -9,8 +9,8 @@ use units::Nanos;
 
 use crate::keeping::Keeper;
 
-/// Where the intervals of a run end: every full `every`, and at the window's end, so that what was answered
-/// within the window can be reported from what was drained after it.
+/// The boundaries between the intervals of a run: multiples of `every`, and the end of the window, so that responses
+/// within the window can be distinguished from those of the drain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Boundaries {
     every: Nanos,
@@ -19,7 +19,7 @@ pub(crate) struct Boundaries {
 
 impl Boundaries {
     pub(crate) fn new(every: Nanos, window: Option<Nanos>) -> Boundaries {
-        // A window that ends on a boundary adds none.
+        // A window that ends on a multiple adds no boundary.
         Boundaries { every, window: window.filter(|window| window.0 % every.0 != 0) }
     }
 
@@ -34,7 +34,7 @@ impl Boundaries {
         }
     }
 
-    /// The interval that holds `offset`, looking no further back than `from`.
+    /// The index of the interval that contains `offset`, searching from `from` on.
     pub(crate) fn index_at(&self, offset: Nanos, from: u64) -> u64 {
         let mut index = from.max((offset.0 / self.every.0).saturating_sub(1));
         while self.begin(index + 1) <= offset {
@@ -44,33 +44,33 @@ impl Boundaries {
     }
 }
 
-/// One worker's interval on its way to the collector, or a worker's last word.
+/// One worker's interval on its way to the collector, or the last part of a worker that failed.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub worker: usize,
-    /// Absent in the last word of a worker that broke.
+    /// `None` in the last part of a worker that failed.
     pub interval: Option<Box<Interval>>,
-    /// This worker has nothing more to say of intervals below this one.
+    /// This worker sends nothing more for intervals before this index.
     pub through: u64,
 }
 
-/// The current interval of one worker, and the way out of it.
+/// The current interval of one worker, and the channels to and from the collector.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub current: Box<Interval>,
     worker: usize,
     boundaries: Boundaries,
     start: Nanos,
-    /// The first interval that the current one does not reach into.
+    /// The index of the first interval after the current one.
     next: u64,
     cpu_before: Nanos,
-    /// Absent where the kernel keeps no account.
+    /// `None` if the kernel does not account for it.
     run_queue: Option<RunQueue>,
     waited_before: Option<Nanos>,
     outstanding: Outstanding,
-    /// A response came in an interval before the current one.
+    /// Whether a response came in an interval before the current one.
     answered: bool,
-    /// Where requests are kept one by one.
+    /// `None` if single requests are not kept.
     keeper: Option<Keeper>,
     parts: SyncSender<Part>,
     emptied: Receiver<Box<Interval>>,
@@ -101,7 +101,7 @@ impl Recorder {
         }
     }
 
-    /// The run's zero is known: interval 0 begins. Called on the worker's own thread.
+    /// Begins interval 0 at the run's zero. Must be called on the worker's own thread.
     pub(crate) fn begin(&mut self, start: Nanos, thread_cpu: Nanos) {
         self.start = start;
         self.cpu_before = thread_cpu;
@@ -110,11 +110,11 @@ impl Recorder {
         self.outstanding.since = start;
     }
 
-    /// A request has ended. `request` puts it together, where it is asked for.
+    /// Keeps a request that has ended. `request` is called only if requests are kept.
     ///
     /// # Cost
     ///
-    /// A branch in a run that keeps none.
+    /// One branch in a run that keeps none.
     #[inline]
     pub(crate) fn keep(&mut self, request: impl FnOnce() -> KeptRequest) {
         if let Some(keeper) = &mut self.keeper {
@@ -122,18 +122,18 @@ impl Recorder {
         }
     }
 
-    /// Whether requests are kept one by one.
+    /// Whether single requests are kept.
     pub(crate) fn keeps(&self) -> bool {
         self.keeper.is_some()
     }
 
-    /// The number in the run of this worker's connection `slot`; `workers` share them.
+    /// The number in the run of this worker's connection `slot`, given the number of `workers`.
     #[inline]
     pub(crate) fn connection(&self, slot: u32, workers: u64) -> u32 {
         slot * workers as u32 + self.worker as u32
     }
 
-    /// `count` requests have been offered to the kernel at `at`.
+    /// `count` requests were offered to the kernel at `at`.
     ///
     /// # Cost
     ///
@@ -143,7 +143,7 @@ impl Recorder {
         self.outstanding.change(self.outstanding.count + count, at);
     }
 
-    /// `count` of the requests that were offered have ended at `at`.
+    /// `count` of the requests that were offered ended at `at`.
     #[inline]
     pub(crate) fn note_ended(&mut self, count: u64, at: Nanos) {
         self.outstanding.change(self.outstanding.count.saturating_sub(count), at);
@@ -160,14 +160,13 @@ impl Recorder {
         self.start + self.boundaries.begin(self.next)
     }
 
-    /// Hands the current interval over and begins the one that holds `now`.
+    /// Hands the current interval over and begins the one that contains `now`.
     ///
-    /// When the collector is behind, the current interval goes on instead and gets longer: a worker never
-    /// waits, and nothing is lost.
+    /// If the collector is behind, the current interval is extended instead: a worker never waits, and nothing is lost.
     pub(crate) fn roll(&mut self, now: Nanos, outstanding: u64, thread_cpu: Nanos) {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index);
         self.close(next, outstanding, thread_cpu, self.start + self.boundaries.begin(next));
-        // Also when it cannot be handed over: to try again at every turn would burn the core.
+        // Also set if the interval cannot be handed over: trying again in every turn would waste the core.
         self.next = next + 1;
         let mut fresh = self.emptied.try_recv().unwrap_or_default();
         fresh.index = next;
@@ -179,14 +178,14 @@ impl Recorder {
         }
     }
 
-    /// Hands over the last interval and the last requests kept; waits for their readers if it must. How many
-    /// requests found no room.
+    /// Hands over the last interval and the last requests kept, waiting for their readers if necessary. Returns how
+    /// many requests were dropped for lack of room.
     pub(crate) fn finish(mut self, now: Nanos, thread_cpu: Nanos) -> u64 {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index) + 1;
         self.close(next, 0, thread_cpu, now);
         self.current.length = now.saturating_sub(self.start + self.current.start);
         let part = Part { worker: self.worker, interval: Some(self.current), through: u64::MAX };
-        // A collector that is gone has failed by itself and says so.
+        // A collector that is gone has failed and reports that itself.
         let _ = self.parts.send(part);
         self.keeper.map_or(0, Keeper::finish)
     }
@@ -214,8 +213,8 @@ impl Recorder {
 struct Outstanding {
     count: u64,
     since: Nanos,
-    /// Signed: an instant may come from before the last one, as when the end of a response is reported after the begin
-    /// of a later request, and then takes back what was counted too much.
+    /// Signed, since instants do not always increase: the end of a response can be reported after the begin of a later
+    /// request, and then subtracts the excess.
     time: i128,
 }
 
@@ -226,7 +225,7 @@ impl Outstanding {
         (self.count, self.since) = (count, at);
     }
 
-    /// The time up to `at`, which begins again there.
+    /// Returns the integral up to `at` and restarts it there.
     fn take(&mut self, at: Nanos) -> u128 {
         self.change(self.count, at);
         u128::try_from(std::mem::take(&mut self.time)).unwrap_or(0)
@@ -254,7 +253,7 @@ mod tests {
             outstanding.change(count, Nanos(at));
         }
         assert_eq!(outstanding.take(Nanos(200)), 10 + 2 * 30 + 50);
-        // A second one from 210 on; the end of the first, at 205, is reported after that.
+        // A second request begins at 210; the end of the first, at 205, is reported after that.
         outstanding.change(2, Nanos(210));
         outstanding.change(1, Nanos(205));
         assert_eq!(outstanding.take(Nanos(300)), 5 + 90 + 5 - 5);

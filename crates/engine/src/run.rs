@@ -1,4 +1,4 @@
-//! Starts the workers, collects what they measure, and says how it ended.
+//! Starts the workers, collects what they measure, and reports how the run ended.
 
 use std::io;
 use std::iter;
@@ -20,77 +20,77 @@ use crate::plan::RunPlan;
 use crate::recorder::{Boundaries, Part, Recorder};
 use crate::worker::{Ended, Job, Worker};
 
-/// How long after the workers are reported does the run begin, so that all are there.
+/// How far in the future the run's zero is set, so that all workers have started by then.
 const START_DELAY: Nanos = Nanos::from_millis(5);
 
-/// Why a run could not be made, or broke.
+/// Why a run could not start, or failed.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The plan cannot be carried out.
     #[error("{0}")]
     Refused(&'static str),
-    /// No reactor: usually out of descriptors.
+    /// No reactor could be created: usually out of descriptors.
     #[error("cannot make an event loop: {0}; raise the limit of open files (ulimit -n)")]
     Reactor(#[source] io::Error),
-    /// No thread.
+    /// No thread could be started.
     #[error("cannot start a worker thread: {0}")]
     Thread(#[source] io::Error),
-    /// The kernel's event facility failed in the middle of the run. What was measured has been handed on.
+    /// The kernel's event facility failed during the run. What was measured has been passed on.
     #[error("the event loop failed: {0}")]
     Wait(#[source] io::Error),
-    /// A bug in Parallax. What was measured has been handed on.
+    /// A worker panicked, which is a bug in Parallax. What was measured has been passed on.
     #[error("a worker failed, which is a bug in Parallax: {0}")]
     Worker(String),
 }
 
-/// Facts of a run that has begun, for the record.
+/// Facts about a run that has begun, for the record.
 #[derive(Debug, Clone)]
 pub struct Started {
     /// The run's zero on the monotonic clock.
     pub at: Nanos,
-    /// Why arrivals are stamped by reading only; `None` when the kernel stamps them.
+    /// Why arrivals are timestamped only when they are read; `None` if the kernel timestamps them.
     pub no_kernel_stamps: Option<String>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// Offset of its end from its start.
+    /// The end of the run, as an offset from its start.
     pub elapsed: Nanos,
-    /// The address that answered first.
+    /// The first address connected to, of the first peer that was reached.
     pub address: Option<Address>,
     pub stamps: StampFacts,
-    /// Requests that were to be kept, and came faster than they were taken.
+    /// Requests that were selected to be kept, but dropped because their reader was too slow.
     pub unkept: u64,
 }
 
-/// How well the kernel's clock was paired with ours.
+/// How accurately the kernel's timestamps were converted to the monotonic clock; the worst of all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StampFacts {
     pub pairing_error: Nanos,
     pub wall_clock_steps: u64,
 }
 
-/// What the caller wants to be notified of during a run.
+/// Receives the events of a run.
 pub trait Listener {
-    /// The run begins.
+    /// The run begins. Called before the workers start.
     fn started(&mut self, started: &Started);
 
-    /// Which requests to keep one by one, and where they go. Asked once, when the run has begun.
+    /// Which requests to keep, and where to send them. Called once, after [`Listener::started`].
     fn keeping(&mut self) -> Option<Keeping> {
         None
     }
 
-    /// An interval of the run is over and merged. Called in order, from the thread that called [`run`]. What the
-    /// engine cannot know of it may be added.
+    /// An interval of the run is complete and merged. Called in order, on the thread that called [`run`]. The listener
+    /// may add what the engine cannot know.
     fn interval(&mut self, interval: &mut Interval);
 }
 
-/// Carries out `plan`. Returns when everything has ended, or soon after `controls` stop it.
+/// Carries out `plan`. Returns when every request has ended, or shortly after `controls` stop the run.
 ///
 /// # Errors
 ///
-/// [`RunError`]; whatever had been measured has been handed to `listener`.
+/// [`RunError`]; what was measured until then has been passed to `listener`.
 pub fn run<P: Protocol>(
     plan: &RunPlan,
     protocol: &P,
@@ -105,7 +105,7 @@ pub fn run<P: Protocol>(
     for _ in 0..plan.workers {
         reactors.push(SystemReactor::new(probe.is_some()).map_err(RunError::Reactor)?);
     }
-    // Each worker has one interval to fill and one to begin meanwhile; one more is for their sum.
+    // Each worker has one interval to fill and one to begin in the meantime; one more is for their sum.
     let intervals = iter::repeat_with(Interval::reserved).take(2 * reactors.len() + 1).collect();
     let start = clock::now() + START_DELAY;
     listener.started(&Started { at: start, no_kernel_stamps });
@@ -142,7 +142,7 @@ fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
     }
 }
 
-/// What all workers of a run have in common.
+/// What all workers of a run share.
 struct Crew<'a, P> {
     plan: &'a RunPlan,
     protocol: &'a P,
@@ -205,7 +205,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
             if let Some(pinning) = &self.cpu_pinning {
                 pinning.pin_worker(index);
             }
-            // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
+            // The kernel may fire a timer late by the thread's slack, 50 us by default.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let mut leave = Leave { controls: self.controls, parts: channels.0.clone(), index, well: false };
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
@@ -220,8 +220,8 @@ impl<'a, P: Protocol> Crew<'a, P> {
     }
 }
 
-/// A worker's leaving, however it comes about. One that broke would otherwise leave the run going without its share
-/// of the load, and the collector waiting for it with everything that the others measure.
+/// Runs when a worker leaves, in whatever way. If a worker failed silently, the run would continue without its share
+/// of the load, and the collector would wait for it and hold back what the others measured.
 struct Leave<'a> {
     controls: &'a Controls,
     parts: SyncSender<Part>,
@@ -233,7 +233,7 @@ impl Drop for Leave<'_> {
     fn drop(&mut self) {
         if !self.well {
             self.controls.stop();
-            // A collector that is gone waits for nobody.
+            // A collector that is gone is not waiting.
             let _ = self.parts.send(Part { worker: self.index, interval: None, through: u64::MAX });
         }
     }

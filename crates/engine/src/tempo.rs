@@ -1,12 +1,13 @@
-//! The schedule's time next to the run's: the same until somebody pauses the run or changes its tempo.
+//! The schedule's time relative to the run's: the same until somebody pauses the run or changes its tempo.
 //!
-//! A schedule says when request *n* is due if nobody interferes. A [`ScheduleClock`] maps that time to the run's, piecewise
-//! linearly: at half tempo a second of schedule takes two of the run, and during a pause it is stalled. Nothing of
-//! the schedule is skipped, so the union of the workers' shares stays the exact schedule. Pure; `Controls` shares it.
+//! A schedule defines when request *n* is due if nobody interferes. A [`ScheduleClock`] maps that time to the run's,
+//! piecewise linearly: at half tempo, one second of schedule takes two seconds of the run; during a pause, it is
+//! stopped. No part of the schedule is skipped, so the union of the workers' shares remains the exact schedule. Pure;
+//! `Controls` shares it.
 
 use units::Nanos;
 
-/// How fast the schedule's time passes, in parts of a million of the run's.
+/// How fast the schedule's time passes, in millionths of the run's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tempo(u32);
 
@@ -14,17 +15,17 @@ impl Tempo {
     /// The schedule's time is the run's.
     pub const AS_PLANNED: Tempo = Tempo(ONE);
 
-    /// The schedule is stalled.
+    /// The schedule is stopped.
     pub const STILL: Tempo = Tempo(0);
 
-    /// `steps` of ten per cent up or, below zero, down again: a step down takes back a step up.
-    /// At most fifty either way, which is a factor of 117.
+    /// `steps` of 10 % up or, if negative, down; a step down undoes a step up. Limited to 50 either way, a factor of
+    /// 117.
     pub fn of_steps(steps: i32) -> Tempo {
         let factor = 1.1f64.powi(steps.clamp(-50, 50));
         Tempo((factor * f64::from(ONE)).round() as u32)
     }
 
-    /// What a rate is multiplied by.
+    /// The factor that multiplies the rate.
     pub fn factor(self) -> f64 {
         f64::from(self.0) / f64::from(ONE)
     }
@@ -32,14 +33,14 @@ impl Tempo {
 
 const ONE: u32 = 1_000_000;
 
-/// From time of the schedule to time of the run, both as offsets from the run's zero.
+/// Maps time of the schedule to time of the run, both as offsets from the run's zero.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScheduleClock {
-    /// In order; before the first one the schedule's time is the run's.
+    /// In order of time; before the first one, the schedule's time is the run's.
     pieces: Vec<Piece>,
 }
 
-/// From an instant on, the schedule passes at this tempo.
+/// From the instant `at` on, when the schedule is at `schedule`, it passes at `tempo`.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     at: Nanos,
@@ -50,21 +51,20 @@ struct Piece {
 const UNBENT: Piece = Piece { at: Nanos::ZERO, schedule: Nanos::ZERO, tempo: Tempo::AS_PLANNED };
 
 impl ScheduleClock {
-    /// From `at` on, no earlier than the last change, the schedule passes at `tempo`.
+    /// From `at` on, the schedule passes at `tempo`. An `at` before the last change counts as the time of that change.
     pub(crate) fn change(&mut self, at: Nanos, tempo: Tempo) {
         let at = self.pieces.last().map_or(at, |last| at.max(last.at));
         self.pieces.push(Piece { at, schedule: self.schedule_at(at), tempo });
     }
 
-    /// When a request is due that the schedule wants at `schedule`; `None` while the schedule is stalled
-    /// before it.
+    /// When a request is due that the schedule places at `schedule`; `None` if the schedule is stopped before that.
     #[inline]
     pub(crate) fn run_at(&self, schedule: Nanos) -> Option<Nanos> {
         if self.pieces.is_empty() {
             return Some(schedule);
         }
-        // Changes come by hand: there are few, and the last is nearly always the one. A pause begins and ends at
-        // the same instant of the schedule, and what is due right there is due when it ends.
+        // Changes are made by hand: there are few, and the last one nearly always applies. A pause begins and ends at
+        // the same instant of the schedule, and what is due exactly then is due when the pause ends.
         let piece = self.pieces.iter().rev().find(|piece| piece.schedule <= schedule).unwrap_or(&UNBENT);
         let ahead = u128::from((schedule - piece.schedule).0) * u128::from(ONE);
         let took = match piece.tempo.0 {
@@ -74,14 +74,15 @@ impl ScheduleClock {
         Some(piece.at.saturating_add(Nanos(u64::try_from(took).unwrap_or(u64::MAX))))
     }
 
-    /// Where the schedule is at `run`.
+    /// The schedule's time at `run`.
     pub(crate) fn schedule_at(&self, run: Nanos) -> Nanos {
         let piece = self.pieces.iter().rev().find(|piece| piece.at <= run).unwrap_or(&UNBENT);
         let passed = u128::from((run - piece.at).0) * u128::from(piece.tempo.0) / u128::from(ONE);
         piece.schedule.saturating_add(Nanos(u64::try_from(passed).unwrap_or(u64::MAX)))
     }
 
-    /// When a virtual user that is free at `run` can send: at once, or when the pause ends; `None` while its end is unknown.
+    /// When a virtual user that is free at `run` can send: at once, or when the pause ends; `None` while that is
+    /// unknown.
     #[inline]
     pub(crate) fn released_at(&self, run: Nanos) -> Option<Nanos> {
         if self.pieces.is_empty() {
@@ -157,7 +158,7 @@ mod tests {
     }
 
     proptest! {
-        /// If this fails, a request is due before one of a smaller number, or time runs back at a change.
+        /// If this fails, a request is due before one with a smaller number, or time goes backwards at a change.
         #[test]
         fn a_bent_schedule_never_goes_back(
             changes in proptest::collection::vec((0u64..2_000_000, -60i32..60), 0..8),
@@ -167,7 +168,7 @@ mod tests {
             let mut at = 0;
             for (gap, steps) in changes {
                 at += gap;
-                // Past the steps that a hand can make, to have pauses among them.
+                // More steps than can be made by hand: used here for a pause.
                 let tempo = if steps > 50 { Tempo::STILL } else { Tempo::of_steps(steps) };
                 clock.change(Nanos(at), tempo);
             }
@@ -176,7 +177,7 @@ mod tests {
             prop_assert!(runs.is_sorted(), "{:?}", runs);
             for (&schedule, &run) in schedule.iter().zip(&runs) {
                 if run != Nanos::MAX {
-                    // The first instant of the run at which the schedule has come as far.
+                    // The first instant of the run at which the schedule has reached this point.
                     prop_assert!(clock.schedule_at(run) >= Nanos(schedule));
                 }
             }

@@ -1,5 +1,5 @@
-//! When to look at which connection again. At most one live timer a connection, so memory stays flat whatever
-//! the rate and the timeouts.
+//! When to check which connection again. There is at most one live timer per connection, so memory stays constant
+//! whatever the rate and the timeouts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,15 +7,15 @@ use std::collections::BinaryHeap;
 use reactor::Slot;
 use units::Nanos;
 
-/// Deadlines of connections.
+/// The timers of connections.
 ///
-/// A connection's timer is set to its *earliest possible* deadline and checked lazily: when it fires and the
-/// request it was set for has long been answered, it is set again for the current one. A request that is
-/// answered in time costs nothing here.
+/// A connection's timer is set to its *earliest possible* deadline and checked lazily: if it fires after the request
+/// it was set for has ended, it is set again for the current one. A request whose response comes in time costs nothing
+/// here.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// What each connection's timer is set to; an entry of the heap that says otherwise is stale.
+    /// What each connection's timer is set to; an entry of the heap with another time is stale.
     armed: Vec<Option<Nanos>>,
 }
 
@@ -24,7 +24,7 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), armed: vec![None; connections as usize] }
     }
 
-    /// Looks at `slot` at `deadline` or before.
+    /// Makes `slot` due for a check at `deadline` or earlier.
     #[inline]
     pub(crate) fn arm(&mut self, slot: Slot, deadline: Nanos) {
         let armed = &mut self.armed[slot.0 as usize];
@@ -40,7 +40,7 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A connection whose timer has fired by `now`; its timer is by this off.
+    /// A connection whose timer has fired by `now`; this turns its timer off.
     #[inline]
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<Slot> {
         while self.next_at().is_some_and(|at| at <= now) {
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(timers.pop(Nanos(9)), None);
         assert_eq!(timers.pop(Nanos(25)), Some(Slot(0)));
         assert_eq!(timers.pop(Nanos(25)), Some(Slot(1)));
-        // The stale entry at 30 fires for nobody.
+        // The stale entry at 30 fires for no connection.
         assert_eq!(timers.pop(Nanos(99)), None);
     }
 

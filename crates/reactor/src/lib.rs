@@ -24,7 +24,7 @@ pub struct Slot(pub u32);
 /// Where a connection goes to, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP; from `source` where it is given, else from an address that the kernel chooses.
+    /// TCP; from `source` if it is given, otherwise from an address that the kernel chooses.
     Tcp { peer: SocketAddr, source: Option<IpAddr> },
     /// A Unix domain socket (stream). The kernel does not timestamp what arrives on one.
     Unix(PathBuf),
@@ -81,22 +81,22 @@ pub trait Reactor {
     /// Reads what has arrived into `buffer`, at most one bufferful.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received>;
 
-    /// Whether bytes stamped with `arrived` certainly arrived before `instant`, allowing for the error of the stamp.
+    /// Whether bytes with the timestamp `arrived` certainly arrived before `instant`, given the error of the timestamp.
     fn is_surely_before(&mut self, arrived: Nanos, instant: Nanos) -> bool {
         arrived < instant
     }
 
-    /// Bytes handed to the kernel that the peer's kernel has not acknowledged, where that can be known.
+    /// Bytes handed to the kernel that the peer's kernel has not acknowledged; `None` if that is not known.
     fn unacknowledged(&self, slot: Slot) -> Option<u64>;
 
-    /// The two ends of the established connection of `slot`; `None` where it is not TCP.
+    /// The two ends of the established connection of `slot`; `None` if it is not TCP.
     fn ends(&self, slot: Slot) -> Option<Ends>;
 
     /// Closes the connection of `slot`, if any. Its pending events are not delivered.
     fn close(&mut self, slot: Slot);
 
-    /// Waits until something is ready or `until` has passed, as `mode` says; appends to `ready`. May return a little
-    /// before `until` with nothing ready.
+    /// Waits, in the given mode, until something is ready or `until` has passed; appends events to `ready`. May return
+    /// a little before `until` with nothing ready.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ pub trait Reactor {
 pub enum WaitMode {
     /// Asleep: woken by anything that becomes ready, or by the clock.
     Asleep,
-    /// Awake: polls the sockets and the clock in turn, so that nothing is late by a wake-up, at the cost of a whole
+    /// Awake: polls the sockets and the clock in turn, so that nothing is delayed by a wake-up, at the cost of a whole
     /// CPU.
     Awake,
     /// Asleep until the clock wakes it, even if sockets become ready in the meantime.
@@ -119,8 +119,8 @@ pub enum WaitMode {
 /// The result of [`Reactor::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// Bytes. `arrived`: when the last of them reached this host's kernel, on the monotonic clock, where it was
-    /// stamped. `drained`: nothing more was waiting, not even the end, so a new event will announce more.
+    /// Bytes. `arrived`: when the last of them reached this host's kernel, on the monotonic clock, if they have a
+    /// timestamp. `drained`: nothing more was waiting, not even the end, so a new event will announce more.
     Bytes { count: usize, arrived: Option<Nanos>, drained: bool },
     /// Nothing is waiting; an event will come.
     Nothing,

@@ -1,4 +1,4 @@
-//! Finds out whether this kernel timestamps what arrives, and keeps its stamping switched on.
+//! Finds out whether this kernel timestamps what arrives, and keeps timestamping switched on.
 
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,21 +8,21 @@ use units::Nanos;
 
 use crate::stamp;
 
-/// Keeps the kernel's stamping switched on until it is dropped.
+/// Keeps the kernel's timestamping switched on until it is dropped.
 ///
-/// The kernel stamps packets only while some socket requests it, and switches stamping on from a work queue: without
-/// this, the first responses of a run would come without stamps.
+/// The kernel timestamps packets only while some socket requests it, and switches timestamping on from a work queue:
+/// without this, the first responses of a run would have no timestamps.
 #[derive(Debug)]
 pub struct StampProbe {
     _asking: TcpStream,
 }
 
 impl StampProbe {
-    /// Sends bytes to itself over loopback until one arrives with a stamp, for at most 200 ms.
+    /// Sends bytes to itself over loopback until one arrives with a timestamp, for at most 200 ms.
     ///
     /// # Errors
     ///
-    /// Why there will be no stamps, in words for the record.
+    /// Why there will be no timestamps, as text for the record.
     pub fn start() -> Result<StampProbe, String> {
         probe()
             .map_err(|error| format!("the kernel's arrival stamps could not be tried: {error}"))?

@@ -6,8 +6,8 @@ use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Binds the socket to its source address; the port is chosen at connect, by the pair of addresses, so that one port
-/// can serve connections to several peers (`IP_BIND_ADDRESS_NO_PORT`, ip(7), Linux 4.2).
+/// Binds the socket to its source address. The kernel chooses the port at connect, when the peer is known, so that
+/// connections to several peers can share a port (`IP_BIND_ADDRESS_NO_PORT`, ip(7), Linux 4.2).
 ///
 /// # Errors
 ///

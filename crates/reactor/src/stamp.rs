@@ -1,4 +1,4 @@
-//! The kernel's receive timestamps: when bytes reached this host, not when a program got round to reading them.
+//! The kernel's receive timestamps: when bytes reached this host, not when a program read them.
 //!
 //! `SO_TIMESTAMPNS` (Linux, `Documentation/networking/timestamping.rst`) gives the kernel's software receive
 //! timestamps, on every device, loopback included, and needs no privilege. TCP reports the timestamp of the *last*
@@ -11,11 +11,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 static ON: libc::c_int = 1;
 
-/// Asks the kernel to stamp what arrives on this socket.
+/// Requests timestamps from the kernel for what arrives on this socket.
 ///
 /// # Errors
 ///
-/// An error of the kernel, where it does not support such timestamps.
+/// An error of the kernel if it does not support such timestamps.
 pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the option's value is a c_int that outlives the call, and its size is passed with it.
     let status = unsafe {
@@ -33,13 +33,13 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// The result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// How many bytes; 0 when the peer has closed its side.
+    /// The number of bytes; 0 if the peer has closed its side.
     pub count: usize,
-    /// `CLOCK_REALTIME` of the arrival of the last of them, in ns since 1970, where the kernel stamped it.
+    /// `CLOCK_REALTIME` of the arrival of the last of them, in ns since 1970; `None` without a timestamp.
     pub arrived_realtime_ns: Option<u64>,
 }
 
-/// Reads what has arrived, with its stamp.
+/// Reads what has arrived, with its timestamp.
 ///
 /// # Errors
 ///
@@ -67,8 +67,8 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
     }
 }
 
-/// Bytes handed to the kernel that the peer's kernel has not acknowledged (`SIOCOUTQ`), or `None` where the kernel
-/// does not report it.
+/// Bytes handed to the kernel that the peer's kernel has not acknowledged (`SIOCOUTQ`), or `None` if the kernel does
+/// not report it.
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one c_int, which outlives the call.
@@ -79,7 +79,7 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
 /// Room for the header and the timespec of `SCM_TIMESTAMPNS`, and as much again.
 const CONTROL_BYTES: usize = 64;
 
-/// Space aligned as control headers must be.
+/// Space aligned as required for control headers.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
@@ -121,7 +121,7 @@ mod tests {
         let (socket, _) = listener.accept().unwrap();
         enable(socket.as_fd()).unwrap();
         let mut buffer = [0; 64];
-        // The kernel switches its stamping on a little after the first socket requests it: try until stamped.
+        // The kernel switches timestamping on a little after the first socket requests it: retry until there is one.
         for _ in 0..100 {
             let before = clock::now();
             peer.write_all(b"hello").unwrap();

@@ -16,7 +16,7 @@ use units::Nanos;
 
 use crate::{Address, Ends, Reactor, Ready, Received, Slot, WaitMode, source, stamp};
 
-/// The most events of one wait. The rest come with the next.
+/// The maximum number of events per wait. The others are returned by the next one.
 const EVENTS_PER_WAIT: usize = 1_024;
 
 /// How often the difference between the clocks is measured again.
@@ -43,14 +43,14 @@ pub struct SystemReactor {
 struct Entry {
     socket: Option<OwnedFd>,
     generation: u32,
-    /// The end of the peer's side has been reported. That happens once, perhaps together with the last bytes, so a
-    /// short read no longer means that a new event will come.
+    /// The end of the peer's side has been reported. That happens only once, perhaps together with the last bytes, so
+    /// after it a short read does not mean that a new event will come.
     ended: bool,
-    /// A write has returned a reset. The kernel reports it once: a read after it sees an orderly end.
+    /// A write has returned a reset. The kernel reports a reset only once: a later read sees an orderly end.
     reset: bool,
 }
 
-/// Room for what one wait returns.
+/// Buffer for the events of one wait.
 struct Events(Vec<epoll::Event>);
 
 #[expect(unsafe_code, reason = "epoll_data is a union with a pointer, which makes it neither Send nor Sync")]
@@ -64,11 +64,11 @@ struct Lookup {
 }
 
 impl SystemReactor {
-    /// Makes a reactor with no sockets.
+    /// Creates a reactor without sockets.
     ///
     /// # Errors
     ///
-    /// When the process is out of file descriptors.
+    /// If the process is out of file descriptors.
     pub fn new(kernel_stamps: bool) -> io::Result<SystemReactor> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -107,7 +107,7 @@ impl SystemReactor {
         entry.map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Collects what is ready, or becomes so within `timeout`.
+    /// Collects what is ready, or becomes ready within `timeout`.
     fn poll(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
         let timeout = Timespec {
             tv_sec: (timeout.0 / 1_000_000_000) as i64,
@@ -187,7 +187,7 @@ impl Reactor for SystemReactor {
         entry.generation = entry.generation.wrapping_add(1);
         (entry.ended, entry.reset) = (false, false);
         let token = u64::from(slot.0) | u64::from(entry.generation) << 32;
-        // Registered once for everything, edge-triggered: no system call changes it again.
+        // Registered once for all events, edge-triggered: no system call is needed to change it.
         let flags =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(token), flags)?;
@@ -289,7 +289,7 @@ const NON_BLOCKING: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLO
 fn connect_tcp(peer: SocketAddr, source: Option<IpAddr>, kernel_stamps: bool) -> io::Result<OwnedFd> {
     let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = rustix::net::socket_with(family, SocketType::STREAM, NON_BLOCKING, Some(ipproto::TCP))?;
-    // A request is handed over whole; waiting to fill a segment would only add to `send` and `wait`.
+    // A request is handed over completely; waiting to fill a segment would only add to `send` and `wait`.
     sockopt::set_tcp_nodelay(&socket, true)?;
     if kernel_stamps {
         stamp::enable(socket.as_fd())?;
@@ -365,7 +365,7 @@ mod tests {
         let (mut reactor, mut peer) = connected();
         peer.write_all(b"hello").unwrap();
         drop(peer);
-        // On loopback both have arrived when the calls have returned: one event reports both.
+        // On loopback both have arrived when the calls return: one event reports both.
         wait(&mut reactor);
         let mut buffer = [0; 64];
         let read = reactor.receive(SLOT, &mut buffer).unwrap();

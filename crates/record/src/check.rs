@@ -1,7 +1,7 @@
-//! The checks of the audit by name: what a finding is about, and what follows from it for other verbs.
+//! The checks of the audit by name: what a finding is about, and what other verbs conclude from it.
 //!
-//! A vocabulary and a part of the wire format; the rules themselves are in `audit`. Every decision that depends on
-//! which check found something is a method here, so that a new check is decided upon in one place.
+//! This is the vocabulary, and part of the wire format; the rules are in `audit`. Every decision that depends on the
+//! check of a finding is a method here, so that for a new check all decisions are made in one place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,12 +30,12 @@ macro_rules! checks {
     ($($(#[$about:meta])* $check:ident = $name:literal: $concern:ident,)+) => {
         /// A check of the audit.
         ///
-        /// In records it is its name. A newer program may have checks that this one does not know: they are kept as
+        /// A record contains its name. A newer program may have checks that this one does not know: they are kept as
         /// [`Check::Other`], and shown.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Check {
             $($(#[$about])* $check,)+
-            /// A check that this version does not know, by its name.
+            /// A check that this version does not know, with its name.
             Other(String),
         }
 
@@ -51,8 +51,8 @@ macro_rules! checks {
                 }
             }
 
-            /// What it concerns. A check that is not known here counts against the client: a measurement is not
-            /// trusted on the ground that its fault has a new name.
+            /// What it concerns. An unknown check counts against the client: a measurement is not trusted merely
+            /// because this version cannot interpret a finding.
             pub fn concern(&self) -> Concern {
                 match self {
                     $(Check::$check => Concern::$concern,)+
@@ -76,7 +76,7 @@ checks! {
     Descriptors = "descriptors": Client,
     /// No connection failed for lack of a local port, and most ports stayed free.
     Ports = "ports": Client,
-    /// This client was fast enough to send what the schedule asked for.
+    /// This client was fast enough to send what the schedule required.
     OfferedLoad = "offered_load": Client,
     /// Nobody changed the load during the run.
     LoadChanged = "load_changed": Client,
@@ -133,20 +133,20 @@ checks! {
 }
 
 impl Check {
-    /// The check of that name; [`Check::Other`] where this version knows none.
+    /// The check with that name; [`Check::Other`] if this version does not know it.
     pub fn from_name(name: &str) -> Check {
         let known = Check::ALL.iter().find(|check| check.name() == name);
         known.cloned().unwrap_or_else(|| Check::Other(name.to_owned()))
     }
 
-    /// Whether a finding says that the load generator was not fit to measure this rate, by its own fault or its
-    /// host's. A search then repeats the probe instead of blaming the server.
+    /// Whether a finding means that the load generator was unfit to measure this rate, because of itself or its host. A
+    /// search then repeats the probe instead of blaming the server.
     pub fn is_against_client(&self) -> bool {
         matches!(self.concern(), Concern::Client | Concern::Host)
     }
 
-    /// Whether a finding says that an open loop's schedule was missed, no matter who is to blame: what a calibration looks
-    /// for.
+    /// Whether a finding means that an open loop's schedule was missed, whatever the cause. A calibration looks for
+    /// this.
     pub fn is_schedule_missed(&self) -> bool {
         matches!(
             self,
@@ -154,14 +154,14 @@ impl Check {
         )
     }
 
-    /// Whether a finding says that client or host was stalled for a while, or lost its CPUs: what was measured then
-    /// is no property of the client, and a calibration keeps nothing of it.
+    /// Whether a finding means that the client or its host was stalled for a while, or lost its CPUs. Figures from such
+    /// a time are no property of the client, so a calibration discards them.
     pub fn is_standstill(&self) -> bool {
         matches!(self, Check::Steal | Check::CpuQuota | Check::HostStall | Check::ClientStall)
     }
 
-    /// Whether it takes preparation by the user (`drive --calibrate`). Most never do that, so reports do not list it
-    /// among the checks that could not be made; the record does.
+    /// Whether it requires preparation by the user (`drive --calibrate`). Most users never do that, so reports do not
+    /// list it among the checks that could not be made; the record does.
     pub fn is_opt_in(&self) -> bool {
         matches!(self, Check::Ceiling)
     }
@@ -186,7 +186,7 @@ impl<'de> Deserialize<'de> for Check {
     }
 }
 
-/// Any string: a closed list would refuse the records of a program with one check more.
+/// Any string: a closed list would refuse the records of a program with one more check.
 #[cfg(any(test, feature = "schema"))]
 impl schemars::JsonSchema for Check {
     fn inline_schema() -> bool {
@@ -223,8 +223,8 @@ mod tests {
         assert!(newer.is_against_client() && !newer.is_opt_in());
     }
 
-    /// If this fails, a search blames the server for its client, or believes a rate that was measured with moved
-    /// stamps.
+    /// If this fails, a search blames the server for faults of its client, or trusts a rate that was measured with
+    /// wrong timestamps.
     #[test]
     fn only_the_servers_and_the_samples_findings_leave_the_client_fit() {
         let fit: Vec<&str> =

@@ -1,7 +1,8 @@
-//! The files of a results directory under one writer, so that a crash at any byte loses at most the last interval.
+//! The files of a results directory with one writer, written so that a crash at any byte loses at most the last
+//! interval.
 //!
-//! The histograms of an interval are written first and its line in `series.ndjson` last: that line commits it.
-//! A write that fails is taken back. It knows no document and no series: the folders' writers drive it.
+//! The histograms of an interval are written first and its line in `series.ndjson` last: that line commits the
+//! interval. A failed write is rolled back. Knows neither documents nor series; the writers of records drive it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +21,7 @@ pub(crate) const RUN: &str = "run.json";
 pub(crate) const SERIES: &str = "series.ndjson";
 pub(crate) const EVENTS: &str = "events.ndjson";
 
-/// No line of JSON is longer: one that names every 16-bit code is below 4 MiB.
+/// The maximum length of a line of JSON: one with every 16-bit code is below 4 MiB.
 pub(crate) const LONGEST_JSON_LINE: u64 = 4 << 20;
 
 pub(crate) struct Commits {
@@ -28,16 +29,16 @@ pub(crate) struct Commits {
     files: Box<dyn Files>,
     /// The header of every histogram log of this run.
     header: String,
-    /// How long each file is that was made so far.
+    /// The length of each file created so far.
     lengths: BTreeMap<String, u64>,
-    /// Files that hold a part of a failed write, and how long they should be.
+    /// Files that contain part of a failed write, and the length that they should have.
     torn: BTreeMap<String, u64>,
     last_start: Option<Nanos>,
     encoder: Encoder,
 }
 
 impl Commits {
-    /// Makes the folder, with its parents. `started` is the run's zero, in RFC 3339.
+    /// Creates the directory, with its parents. `started` is the run's zero, in RFC 3339.
     pub(crate) fn create(path: &Path, started: &str) -> Result<Commits, RecordError> {
         let write = |source| RecordError::Write { path: path.to_owned(), source };
         let folder = RecordDir::make(path)?;
@@ -50,7 +51,7 @@ impl Commits {
     pub(crate) fn on(mut files: Box<dyn Files>, path: &Path, started: &str) -> Result<Commits, RecordError> {
         let zero = started.parse::<jiff::Timestamp>();
         let zero = zero.map_err(|_| RecordError::StartTime { started: started.to_owned() })?;
-        // The series comes first: of two processes that chose this folder, only one can make it.
+        // The series is created first: if two processes choose this directory, only one of them succeeds.
         files.create(SERIES).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => RecordError::Occupied { path: path.to_owned() },
             _ => RecordError::Write { path: path.join(SERIES), source },
@@ -70,8 +71,8 @@ impl Commits {
         &self.path
     }
 
-    /// Adds the interval that begins at `start`: `write` adds its histograms first and its line last. When it
-    /// fails, all that it wrote is taken back.
+    /// Adds the interval that begins at `start`: `write` must add its histograms first and its line last. If `write`
+    /// fails, everything that it wrote is rolled back.
     pub(crate) fn interval(
         &mut self,
         start: Nanos,
@@ -85,19 +86,19 @@ impl Commits {
         Ok(())
     }
 
-    /// Adds one line of JSON to the file `name`, or nothing.
+    /// Appends one line of JSON to the file `name`, completely or not at all.
     pub(crate) fn line(&mut self, name: &str, value: &impl Serialize) -> Result<(), RecordError> {
         self.whole(|commits| commits.write_json_line(name, value))
     }
 
-    /// Puts `document` in the place of `run.json`, at once.
+    /// Replaces `run.json` by `document`, atomically.
     pub(crate) fn replace_document(&mut self, document: &impl Serialize) -> Result<(), RecordError> {
         let mut text = serde_json::to_vec_pretty(document).expect("a document has no keys but strings");
         text.push(b'\n');
         self.files.replace(RUN, &text).map_err(|source| self.write_error(RUN, source))
     }
 
-    /// For `write` of [`Commits::interval`]: a line of the log `name`, without its `.hlog`.
+    /// For use in `write` of [`Commits::interval`]: appends a line to the log `name`, which is given without `.hlog`.
     pub(crate) fn write_durations(
         &mut self,
         name: &str,
@@ -111,7 +112,7 @@ impl Commits {
         self.write(&name, text.as_bytes())
     }
 
-    /// For `write` of [`Commits::interval`].
+    /// For use in `write` of [`Commits::interval`]: appends a line of JSON to the file `name`.
     pub(crate) fn write_json_line(&mut self, name: &str, value: &impl Serialize) -> Result<(), RecordError> {
         let mut line = serde_json::to_vec(value).expect("a line has no keys but strings");
         line.push(b'\n');
@@ -139,12 +140,12 @@ impl Commits {
             self.files.create(name).map_err(|source| self.write_error(name, source))?;
             self.lengths.insert(name.to_owned(), 0);
         }
-        // Taken as written before it is: where it fails, the file differs from before and is cut.
+        // Counted as written before the write: if it fails, the length differs from before, and the file is truncated.
         *self.lengths.entry(name.to_owned()).or_default() += bytes.len() as u64;
         self.files.append(name, bytes).map_err(|source| self.write_error(name, source))
     }
 
-    /// Takes back what was written since the files were as long as `before` says.
+    /// Undoes what was written since the files had the lengths in `before`.
     fn roll_back(&mut self, before: &BTreeMap<String, u64>) {
         for (name, len) in &mut self.lengths {
             let was = before.get(name).copied().unwrap_or(0);
@@ -153,7 +154,7 @@ impl Commits {
                 *len = was;
             }
         }
-        // Where it fails now, the next call tries again before it writes.
+        // If this fails, the next call tries again before it writes.
         let _ = self.mend();
     }
 

@@ -1,7 +1,8 @@
-//! What a reader does not know of a record: fields that a newer program, or another one, has put there.
+//! Fields of a record that a reader does not know, because a newer program or another one wrote them.
 //!
-//! They are ignored, and named in one line. A field is unknown when what was read of its place, written again, lacks
-//! it; one that holds nothing (`null`, 0, an empty text or list) says nothing that could be missed, and is not named.
+//! They are ignored, and named in one line. A field is unknown if it is missing after what was read has been written
+//! again. An empty one (`null`, 0, an empty text or list) carries no information that could be missed, and is not
+//! named.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,22 +10,22 @@ use serde_json::Value;
 use crate::document::{Envelope, SCHEMA_VERSION, SchemaVersion};
 use units::escape_text;
 
-/// As many places are named; of the others, how many there are.
+/// The maximum number of fields that are named; the others are counted.
 const NAMED: usize = 5;
 
-/// A name from a stranger's file is cut to as many characters.
+/// The maximum length of a name in characters, since the file may be from an untrusted source.
 const LONGEST_NAME: usize = 60;
 
-/// Fields of one folder that were ignored.
+/// The ignored fields of one record.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored {
-    /// `run.json results.surprise`, each once.
+    /// For example `run.json results.surprise`; each field once.
     places: Vec<String>,
     more: usize,
 }
 
 impl Ignored {
-    /// Compares what `file` holds with what was understood of it.
+    /// Compares the contents of `file` with what was understood of them.
     pub(crate) fn compare(&mut self, file: &str, found: &Value, understood: &impl Serialize) {
         let understood = serde_json::to_value(understood).expect("a wire type can be written");
         self.visit(file, &mut Vec::new(), found, &understood);
@@ -43,7 +44,7 @@ impl Ignored {
                     path.pop();
                 }
             }
-            // Elements of one list have the same fields, so they share one place.
+            // Elements of one list have the same fields, so an unknown field is named once for the list.
             (Value::Array(found), Value::Array(understood)) => {
                 for (found, understood) in found.iter().zip(understood) {
                     self.visit(file, path, found, understood);
@@ -62,7 +63,7 @@ impl Ignored {
         if self.places.len() < NAMED { self.places.push(place) } else { self.more += 1 }
     }
 
-    /// Adds what was ignored in another file.
+    /// Adds the ignored fields of another file.
     pub(crate) fn extend(&mut self, other: Ignored) {
         self.more += other.more;
         for place in other.places {
@@ -70,17 +71,18 @@ impl Ignored {
         }
     }
 
-    /// Whether another line of a series is worth a comparison: one has shown what its lines have.
+    /// Whether nothing was ignored so far. If a line of a series had unknown fields, its other lines need no
+    /// comparison.
     pub(crate) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Leaves what there is to say with the record.
+    /// Adds the note about ignored fields to the record's envelope.
     pub(crate) fn note_in(&self, envelope: &mut Envelope) {
         envelope.notes.extend(self.note(envelope.schema_version));
     }
 
-    /// What a report says of a record of `version`, in one line; nothing where all of it is known.
+    /// The note in a report about a record of `version`, in one line; `None` if everything in it is known.
     fn note(&self, version: SchemaVersion) -> Option<String> {
         let newer = (version > SCHEMA_VERSION).then(|| {
             format!("this record has schema version {version}, and this program knows {SCHEMA_VERSION}: what is newer is not shown")

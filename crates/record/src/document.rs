@@ -1,8 +1,8 @@
 //! `run.json`: the one document that describes a run, written at its start and replaced at its end.
 //!
 //! The types here are the wire format, in the order in which people read it, and the source of the JSON Schema
-//! in `formats/`. Times end in `_ns`. A value that is not known is left out, with a reason next to it where one
-//! is known: absent is never zero.
+//! in `formats/`. Names of times end in `_ns`. An unknown value is left out, with the reason next to it if that is
+//! known: absent is never zero.
 
 use std::collections::BTreeMap;
 

@@ -1,23 +1,24 @@
-//! A histogram of durations, and what a histogram alone would lose: the exact sum, and values out of range.
+//! A histogram of durations, with what a histogram alone would lose: the exact sum, and the number of values out of
+//! range.
 
 use hdrhistogram::Histogram;
 use units::Nanos;
 
-/// The largest duration a histogram holds. Longer ones are counted in [`Durations::out_of_range`].
+/// The largest duration that a histogram contains. Longer ones are also counted in [`Durations::out_of_range`].
 pub const LONGEST: Nanos = Nanos::from_secs(3_600);
 
-/// How many significant digits a histogram of Parallax's own has.
+/// The number of significant digits of a histogram that Parallax records.
 pub(crate) const DIGITS: u8 = 3;
 
-/// The same where there are many.
+/// The number of significant digits if there are many histograms.
 pub(crate) const COARSE_DIGITS: u8 = 2;
 
-/// Durations with three significant digits (HdrHistogram), from 1 ns to 1 h; those that a JVM recorded, and those of a
+/// Durations with three significant digits (HdrHistogram), from 1 ns to 1 h. Those recorded by a JVM, and those of a
 /// run's targets from the 101st on, have two.
 ///
 /// # Cost
 ///
-/// Recording is a few nanoseconds and never allocates. One histogram takes 270 KiB, with two digits 36 KiB.
+/// Recording takes a few nanoseconds and never allocates. One histogram takes 270 KiB, with two digits 36 KiB.
 #[derive(Debug, Clone)]
 pub struct Durations {
     histogram: Histogram<u64>,
@@ -37,36 +38,36 @@ impl Durations {
         Durations::with_digits(DIGITS)
     }
 
-    /// Without a value yet, `digits` significant ones, from 1 to 5.
+    /// An empty histogram of `digits` significant digits, from 1 to 5.
     pub(crate) fn with_digits(digits: u8) -> Durations {
         let histogram = Histogram::new_with_bounds(1, LONGEST.0, digits)
             .expect("the bounds are constants that HdrHistogram accepts");
         Durations { histogram, sum_ns: 0, out_of_range: 0 }
     }
 
-    /// A histogram read back from a file, with the exact sum that was kept next to it.
+    /// A histogram read from a file, with the exact sum that was stored with it.
     pub fn from_parts(histogram: Histogram<u64>, sum_ns: u128, out_of_range: u64) -> Durations {
         Durations { histogram, sum_ns, out_of_range }
     }
 
-    /// Adds one. A duration over [`LONGEST`] is recorded as the longest and counted as out of range.
+    /// Adds one duration. One above [`LONGEST`] is recorded as [`LONGEST`] and counted as out of range.
     #[inline]
     pub fn record(&mut self, duration: Nanos) {
         self.sum_ns += u128::from(duration.0);
-        // HdrHistogram's last bucket reaches beyond its bound, so the bound is checked here.
+        // HdrHistogram's last bucket extends beyond its bound, so the bound is checked here.
         let kept = duration.min(LONGEST);
         self.out_of_range += u64::from(kept != duration);
         self.histogram.saturating_record(kept.0);
     }
 
-    /// Adds `count` durations of no length.
+    /// Adds `count` durations of 0 ns.
     pub fn record_zeros(&mut self, count: u64) {
         if count > 0 {
             self.histogram.saturating_record_n(0, count);
         }
     }
 
-    /// Adds all of `other`: counts add, nothing is averaged.
+    /// Adds all values of `other`: counts are added, nothing is averaged.
     pub fn merge(&mut self, other: &Durations) {
         self.histogram.add(&other.histogram).expect("a histogram that came within bounds merges within them");
         self.sum_ns += other.sum_ns;
@@ -95,13 +96,13 @@ impl Durations {
         self.sum_ns
     }
 
-    /// The exact mean, rounded down, or `None` when empty.
+    /// The exact mean, rounded down; `None` if there is no value.
     pub fn mean(&self) -> Option<Nanos> {
         let mean = self.sum_ns.checked_div(u128::from(self.count()))?;
         Some(Nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// How many were longer than [`LONGEST`].
+    /// How many durations were longer than [`LONGEST`].
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
@@ -111,11 +112,11 @@ impl Durations {
         &self.histogram
     }
 
-    /// The value of the `rank`-th smallest, counted from 1, to three digits. `None` when there are fewer.
+    /// The `rank`-th smallest value, counted from 1, to the histogram's digits. `None` if there are fewer values.
     ///
     /// # Cost
     ///
-    /// Walks the buckets: for reports, not for the hot path.
+    /// Visits the buckets: for reports, not for the hot path.
     pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
         if rank == 0 || rank > self.count() {
             return None;
@@ -124,18 +125,18 @@ impl Durations {
         for bucket in self.histogram.iter_recorded() {
             seen += bucket.count_since_last_iteration();
             if seen >= rank {
-                // The largest value of a bucket may pass the largest that was recorded.
+                // A bucket may extend beyond the largest recorded value.
                 return Some(Nanos(bucket.value_iterated_to().min(self.histogram.max())));
             }
         }
         None
     }
 
-    /// How many were surely longer than `limit`: those whose whole bucket is.
+    /// How many values are certainly greater than `limit`: those whose whole bucket is.
     ///
     /// # Cost
     ///
-    /// As [`Durations::at_rank`].
+    /// Like [`Durations::at_rank`].
     pub fn count_over(&self, limit: Nanos) -> u64 {
         let over = self
             .histogram
@@ -187,7 +188,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// If this fails, a merged record differs from the record of the union.
+        /// If this fails, a merged record differs from the record of all values together.
         #[test]
         fn merging_is_recording_together(
             a in proptest::collection::vec(0u64..5_000_000_000_000, 0..50),

@@ -51,7 +51,7 @@ pub enum RecordError {
     /// The system refused a read.
     #[error("cannot read {}: {source}; check that it exists and is readable", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// A link, a pipe or a device in the place of a file.
+    /// A link, a pipe or a device instead of a file.
     #[error("{} is not a regular file; copy the results directory again, with its files instead of links", path.display())]
     NotAFile { path: PathBuf },
     /// Longer than any file that Parallax writes, so it is not read into memory.
@@ -68,7 +68,7 @@ pub enum RecordError {
 /// What is wrong with a line.
 #[derive(Debug, Error)]
 pub enum Damage {
-    // The message quotes names from the file, which may be a stranger's.
+    // The message quotes names from the file, which is untrusted.
     #[error("{}", escape_text(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     #[error("longer than {limit} bytes")]

@@ -1,23 +1,23 @@
-//! Text of others made fit for a terminal and for one line: what would move a cursor, end a line or turn the
-//! direction of reading is written out instead.
+//! Makes untrusted text safe for a terminal and for one line: characters that would move the cursor, end a line or
+//! change the direction of reading are escaped.
 //!
-//! A results directory is a stranger's, and a URL or header may have been pasted. The folder's reader and the report's
-//! writer call this, each once at its entrance; nothing behind them has to think of it. It escapes no backslash,
-//! so doing it twice changes nothing more.
+//! A results directory may be from somebody else, and a URL or header may have been pasted. The reader of records and
+//! the writer of reports each call this once, where text enters, so that no other code has to consider it. Backslashes
+//! are not escaped, so escaping twice changes nothing more.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use units::{escape_text, is_harmful};
 
-/// `value` with every string in it escaped, keys of maps included.
+/// `value` with every string in it escaped, including the keys of maps.
 ///
 /// # Panics
 ///
-/// Never for a wire type of this crate: what it wrote it can read.
+/// Never for a wire type of this crate, because it can read what it wrote.
 pub fn escaped<T: Serialize + DeserializeOwned>(value: T) -> T {
     let mut tree = serde_json::to_value(&value).expect("a wire type has nothing that can fail to be written");
-    // Nearly always nothing changes, and then nothing is converted.
+    // Usually nothing changes, and then nothing is converted.
     if !escape_tree(&mut tree) {
         return value;
     }
@@ -30,7 +30,7 @@ pub(crate) fn of_tree<T: DeserializeOwned>(tree: &Value) -> Result<T, serde_json
     serde_json::from_slice(&serde_json::to_vec(tree)?)
 }
 
-/// Whether anything was changed.
+/// Escapes strings in place. Returns whether anything was changed.
 fn escape_tree(tree: &mut Value) -> bool {
     match tree {
         Value::String(text) => escape_string(text),

@@ -1,5 +1,5 @@
-//! The four file-system operations that a results directory needs, so that a test can replace the file system: record
-//! what was written in which order, or be full.
+//! The four file-system operations that a results directory needs, so that a test can replace the file system: to
+//! record what was written in which order, or to simulate a full disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,26 +10,26 @@ use crate::record_dir::RecordDir;
 #[cfg(test)]
 pub(crate) mod journal;
 
-/// A folder under one writer. Names are plain file names.
+/// A directory with one writer. Names are plain file names.
 pub(crate) trait Files: Send {
-    /// Makes an empty file, to be appended to.
+    /// Creates an empty file, to be appended to.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`, besides what the system says.
+    /// `AlreadyExists` if there is such a file, and any error of the system.
     fn create(&mut self, name: &str) -> io::Result<()>;
 
-    /// Appends to a file made here. When it fails, a part of `bytes` may have been written.
+    /// Appends to a file created here. If it fails, part of `bytes` may have been written.
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Shortens a file made here to `len` bytes.
+    /// Truncates a file created here to `len` bytes.
     fn cut(&mut self, name: &str, len: u64) -> io::Result<()>;
 
-    /// Puts `bytes` in the place of a whole file at once: a reader sees the old or the new.
+    /// Replaces a whole file by `bytes`, atomically: a reader sees either the old or the new contents.
     fn replace(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
-/// The real one. Files stay open: a run writes each of them once a second.
+/// The real file system. Files stay open, since a run writes to each of them once per second.
 pub(crate) struct Disk {
     folder: RecordDir,
     open: BTreeMap<String, File>,
@@ -47,7 +47,7 @@ impl Disk {
 
 impl Files for Disk {
     fn create(&mut self, name: &str) -> io::Result<()> {
-        // Opened to append, so that a file that was cut goes on at its new end.
+        // Opened in append mode, so that writing continues at the new end after a file was truncated.
         let file = self.folder.create(name)?;
         self.open.insert(name.to_owned(), file);
         Ok(())
@@ -61,7 +61,8 @@ impl Files for Disk {
         self.file(name)?.set_len(len)
     }
 
-    // Without fsync: the page cache outlives this process, which is the failure that is provided for.
+    // Without fsync: the page cache survives the death of this process, which is the failure that this protects
+    // against.
     fn replace(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.folder.replace(name, |out| out.write_all(bytes))
     }

@@ -1,4 +1,4 @@
-//! A run with fixed values, for the tests of the folder and for the golden files.
+//! A run with fixed values, for the tests of records and for the golden files.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::served::{Culprit, Part, Protocol, Served};
 use crate::surroundings::HostSecond;
 use crate::timeline::Timeline;
 
-/// As it is written when a run starts.
+/// The document as it is written at the start of a run.
 pub(crate) fn document() -> Document {
     Document {
         envelope: envelope(),
@@ -95,7 +95,7 @@ fn load() -> Load {
     }
 }
 
-/// The document of the run of `intervals`, finished.
+/// The document of the finished run of `intervals`.
 pub(crate) fn finished(intervals: &[Interval]) -> Document {
     let total = merged(intervals);
     let outcomes = total.failures().iter().map(|&(failure, count)| OutcomeCount {
@@ -200,7 +200,7 @@ fn totals(total: &Interval) -> Totals {
     }
 }
 
-/// One quantile of each kind: what a reader must tell apart.
+/// One quantile of each kind that a reader must distinguish.
 fn distribution(total: &Interval, series: Series) -> Distribution {
     let durations = total.series(series).cloned().unwrap_or_default();
     let median = durations.at_rank(durations.count().div_ceil(2)).unwrap_or_default().0;
@@ -221,8 +221,8 @@ fn distribution(total: &Interval, series: Series) -> Distribution {
     }
 }
 
-/// The three intervals of the golden run: the last is short, and the middle one has failures, one of them older
-/// than a histogram can tell.
+/// The three intervals of the golden run: the last is short, and the middle one has failures, one of them older than
+/// the range of a histogram.
 pub(crate) fn intervals() -> Vec<Interval> {
     let mut intervals = vec![Interval::default(), Interval::default(), Interval::default()];
     let mut at = 0;
@@ -282,7 +282,7 @@ pub(crate) fn intervals() -> Vec<Interval> {
     intervals
 }
 
-/// Three intervals of few bytes: the last has nothing that ended.
+/// Three intervals of few bytes: in the last one, no request ended.
 pub(crate) fn short_intervals() -> Vec<Interval> {
     let mut intervals = intervals();
     for (n, interval) in (0..).zip(&mut intervals) {
@@ -298,7 +298,7 @@ pub(crate) fn short_intervals() -> Vec<Interval> {
     intervals
 }
 
-/// One request that went well.
+/// One request that succeeded.
 pub(crate) fn answered(n: u64) -> Timeline {
     ok(2, 900 + n, 1, false)
 }
@@ -321,7 +321,7 @@ pub(crate) fn events() -> Vec<Event> {
     vec![Event::new(1_500_000_000, "warning", "2 requests wait for a connection".to_owned())]
 }
 
-/// What the reader makes of `intervals` in a folder.
+/// The sum of `intervals`, as the reader of a record computes it.
 pub(crate) fn merged(intervals: &[Interval]) -> Interval {
     let mut total = Interval::default();
     intervals.iter().for_each(|interval| total.merge(interval));
@@ -333,7 +333,7 @@ pub(crate) fn merged(intervals: &[Interval]) -> Interval {
     total
 }
 
-/// Fails when two intervals differ in anything.
+/// Fails if two intervals differ in anything.
 pub(crate) fn assert_same(one: &Interval, other: &Interval) {
     assert_eq!(one.counts, other.counts);
     assert_eq!((one.start, one.length), (other.start, other.length));
@@ -342,7 +342,7 @@ pub(crate) fn assert_same(one: &Interval, other: &Interval) {
     assert_eq!(one.outstanding_time, other.outstanding_time);
     assert_eq!((&one.workers, one.host), (&other.workers, other.host));
     assert_eq!(one.failures(), other.failures());
-    // Statuses and other codes are lists of their own in a file, so their common order is not kept.
+    // Statuses and other codes are separate lists in a file, so their common order is not preserved.
     let codes = |interval: &Interval| {
         let mut codes = interval.codes().to_vec();
         codes.sort_unstable();
@@ -370,7 +370,7 @@ pub(crate) fn assert_same(one: &Interval, other: &Interval) {
     }
 }
 
-/// One request of a server, 1 ms long and longer with `n`.
+/// One request at a server, which takes 1 ms plus `n` nanoseconds.
 pub(crate) fn served(n: u64) -> Served {
     let mut parts = [Nanos::ZERO; Part::COUNT];
     parts[Part::OnCpu as usize] = Nanos(700_000 + n);

@@ -1,7 +1,7 @@
-//! Writes a results directory while the run goes on, so that a crash at any byte loses at most the last interval.
+//! Writes a results directory during a run, so that a crash at any byte loses at most the last interval.
 //!
-//! What an interval is made of stands here, how it is committed in `commit`. Driven by the engine's collector,
-//! once a second, from one thread.
+//! This module defines what an interval consists of; `commit` defines how it is committed. Driven by the engine's
+//! collector, once per second, from one thread.
 
 use std::path::Path;
 
@@ -16,23 +16,23 @@ use crate::observation::disturb::Episode;
 use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;
 
-/// One line of `events.ndjson`: something to draw next to the curves.
+/// One line of `events.ndjson`: something to show next to the curves of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Event {
     /// Offset from the run's zero.
     pub at_ns: u64,
-    /// A short name that a program can select by, such as `warning`.
+    /// A short name by which programs can select events, such as `warning`.
     pub kind: String,
     /// A description in one line.
     pub text: String,
-    /// What was done, where it is a disturbance.
+    /// If it is a disturbance: what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Episode>,
-    /// When it was, where it is a pause of a JVM.
+    /// If it is a pause of a JVM: when it was, and its cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// How long and why, where it is a hiccup of a JVM.
+    /// If it is a hiccup of a JVM: its length and its causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hiccup: Option<Hiccup>,
 }
@@ -54,7 +54,7 @@ impl FolderWriter {
     ///
     /// # Errors
     ///
-    /// [`RecordError::Occupied`] when the folder already holds a run, [`RecordError::StartTime`] and
+    /// [`RecordError::Occupied`] if the directory already contains a run, [`RecordError::StartTime`] and
     /// [`RecordError::Write`].
     pub fn create(path: &Path, document: &Document) -> Result<FolderWriter, RecordError> {
         FolderWriter::with(Commits::create(path, &document.time.started)?, document)
@@ -71,13 +71,13 @@ impl FolderWriter {
         self.commits.path()
     }
 
-    /// Adds one interval. `process_cpu` is what the whole process used within it.
+    /// Appends one interval. `process_cpu` is the CPU time of the whole process within it.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Write`], for one when the disk is full: the interval is not in the folder then, as far as
-    /// the files could be cut back to where they were; a later call cuts the rest before it writes. The caller
-    /// may try the same interval again, or go on with the next and so leave a gap.
+    /// [`RecordError::Write`], for example if the disk is full. The interval is then not in the record, as far as the
+    /// files could be truncated to their previous lengths; a later call truncates the rest before it writes. The caller
+    /// may retry the same interval, or continue with the next and leave a gap.
     pub fn append(&mut self, interval: &Interval, process_cpu: Option<Nanos>) -> Result<(), RecordError> {
         self.commits.interval(interval.start, |commits| {
             for series in Series::of(interval) {
@@ -89,11 +89,11 @@ impl FolderWriter {
         })
     }
 
-    /// Adds one event.
+    /// Appends one event.
     ///
     /// # Errors
     ///
-    /// As [`FolderWriter::append`], and [`RecordError::TooLarge`] for a text of megabytes.
+    /// Like [`FolderWriter::append`], and [`RecordError::TooLarge`] for a text of megabytes.
     pub fn event(&mut self, event: &Event) -> Result<(), RecordError> {
         self.commits.line(EVENTS, event)
     }

@@ -1,7 +1,7 @@
-//! Reads a results directory back: finished, still running, or cut off at any byte.
+//! Reads a results directory: finished, still running, or cut off at any byte.
 //!
-//! The directory can come from a stranger. Every size is checked before memory is allocated, no link is followed, only
-//! files of this format are opened, texts are escaped, and inconsistent numbers are an error.
+//! The directory may be from an untrusted source. Every size is checked before memory is allocated, links are not
+//! followed, only files of this format are opened, texts are escaped, and inconsistent numbers are an error.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -28,10 +28,10 @@ use crate::record_dir::read_file;
 use crate::series::{ADDENDS, Second};
 use units::escape_text;
 
-/// A document names every option and a few dozen distributions: tens of kilobytes.
+/// Documents have tens of kilobytes: every option and a few dozen distributions.
 const LONGEST_DOCUMENT: u64 = 16 << 20;
 
-/// At about a kilobyte a second, twelve days.
+/// Twelve days, at about a kilobyte per second.
 const LONGEST_SERIES: u64 = 1 << 30;
 
 pub(crate) const LONGEST_EVENTS: u64 = 64 << 20;
@@ -42,13 +42,13 @@ pub struct Recording {
     pub document: Document,
     /// Every committed interval, in order.
     pub seconds: Vec<Second>,
-    /// All committed intervals, merged. Its length reaches from the begin of the first to the end of the last;
-    /// its `outstanding` is that of the last.
+    /// All committed intervals, merged. Its length is from the beginning of the first to the end of the last; its
+    /// `outstanding` is that of the last.
     pub total: Interval,
     pub events: Vec<Event>,
 }
 
-/// Reads the run in the folder `path`.
+/// Reads the run in the directory `path`.
 ///
 /// # Errors
 ///
@@ -56,9 +56,9 @@ pub struct Recording {
 ///
 /// # Cost
 ///
-/// One pass over every file. The memory taken is that of the series, about twice its file, and some megabytes.
+/// One pass over every file. Uses memory for the series, about twice the size of its file, and some megabytes.
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
-    // The document first: when it says that the run is over, all the rest has been written.
+    // The document is read first: if it states that the run is over, everything else has been written.
     let mut ignored = Ignored::default();
     let mut document = read_document(path, &mut ignored)?;
     let (seconds, mut total) = read_series(&path.join(SERIES), Some(&mut ignored))?;
@@ -77,12 +77,11 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     Ok(Recording { document, seconds, total, events })
 }
 
-/// The committed intervals of the run in `path` that begin at `from` or later and before `to`, and all of them
-/// merged.
+/// The committed intervals of the run in `path` that begin at `from` or later and before `to`, one by one and merged.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Like [`read`].
 pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, Interval), RecordError> {
     let (mut seconds, _) = read_series(&path.join(SERIES), None)?;
     seconds.retain(|second| (from.0..to.0).contains(&second.start_ns));
@@ -108,14 +107,14 @@ fn read_logs(path: &Path, seconds: &[Second], total: &mut Interval) -> Result<()
 }
 
 impl Recording {
-    /// The document was never finished: the run is in progress, or its process is gone. The folder alone cannot
-    /// tell which.
+    /// Whether the document was never finished: the run is in progress, or its process is gone. The record alone does
+    /// not show which.
     pub fn is_cut_off(&self) -> bool {
         self.document.state == State::Running
     }
 
-    /// Books the requests of a cut-off run that were scheduled and never ended, without an age, and marks the
-    /// document as recovered. Does nothing to a run that ended by itself.
+    /// Counts the requests of a cut-off run that were scheduled and never ended as `in_flight`, without an age, and
+    /// marks the document as recovered. Does nothing to a run that ended by itself.
     pub fn settle(&mut self) {
         if !self.is_cut_off() {
             return;
@@ -135,7 +134,7 @@ fn read_document(folder: &Path, ignored: &mut Ignored) -> Result<Document, Recor
     Ok(document)
 }
 
-/// The record has a zero on a clock, which all its offsets count from.
+/// Checks that the record has a zero on a clock, which all its offsets count from.
 pub(crate) fn check_zero(folder: &Path, envelope: &Envelope) -> Result<(), RecordError> {
     if envelope.time.started_monotonic_ns > 0 && !envelope.time.started.is_empty() {
         return Ok(());
@@ -144,22 +143,22 @@ pub(crate) fn check_zero(folder: &Path, envelope: &Envelope) -> Result<(), Recor
     Err(RecordError::Damaged { path: folder.join(RUN), line: 1, damage })
 }
 
-/// Which verb made the record in the folder `path`: `drive`, `watch`, `import` and so on, escaped.
+/// Which verb made the record in the directory `path`: `drive`, `watch`, `import` and so on, escaped.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Like [`read`].
 pub fn kind_of(path: &Path) -> Result<String, RecordError> {
     #[derive(Deserialize)]
     struct Kind {
         kind: String,
     }
     let document: Kind = read_whole(path)?;
-    // Ours are one word.
+    // Our own kinds are one word; a longer text is cut.
     Ok(escape_text(&document.kind.chars().take(40).collect::<String>()))
 }
 
-/// The record in `folder` was made by `needed`.
+/// Checks that the record in `folder` was made by the verb `needed`.
 pub(crate) fn check_kind(folder: &Path, needed: &'static str) -> Result<(), RecordError> {
     let found = kind_of(folder)?;
     if found == needed {
@@ -168,17 +167,17 @@ pub(crate) fn check_kind(folder: &Path, needed: &'static str) -> Result<(), Reco
     Err(RecordError::OtherKind { path: folder.to_owned(), found, needed })
 }
 
-/// A folder's `run.json`, whichever kind of document it is. Its texts are not escaped.
+/// The `run.json` of a record, for any kind of document. Its texts are not escaped.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Like [`read`].
 pub fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
     let path = folder.join(RUN);
     parsed(&path, &read_text(&path)?)
 }
 
-/// The record in the file `path`, escaped, and what was ignored of it.
+/// The record in the file `path`, escaped. Adds its unknown fields to `ignored`.
 pub(crate) fn read_record<T>(path: &Path, ignored: &mut Ignored) -> Result<T, RecordError>
 where
     T: Serialize + DeserializeOwned,
@@ -189,7 +188,7 @@ where
     Ok(escaped(record))
 }
 
-/// The same, of a record that an older version wrote otherwise: `upgrade` makes it one of today.
+/// The same, for a record in an older form: `upgrade` converts it to the current form.
 pub(crate) fn read_upgraded<T>(
     path: &Path,
     ignored: &mut Ignored,
@@ -215,14 +214,14 @@ fn parsed<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, RecordErro
 }
 
 fn damaged(path: &Path, error: serde_json::Error) -> RecordError {
-    // What fits no field is found after the parser has passed it, and has no line.
+    // A field with a wrong type is found after the parser has passed it, and then has no line.
     let line = error.line().max(1) as u64;
     RecordError::Damaged { path: path.to_owned(), line, damage: Damage::Json(error) }
 }
 
-/// The text of a document that this program can read.
+/// The text of a document, if this program can read its version.
 fn read_text(path: &Path) -> Result<Vec<u8>, RecordError> {
-    /// Read on its own: another major version may have other fields.
+    /// Parsed separately, since the other fields may differ in another major version.
     #[derive(Deserialize)]
     struct Version {
         schema_version: SchemaVersion,
@@ -237,16 +236,16 @@ fn read_text(path: &Path) -> Result<Vec<u8>, RecordError> {
     Ok(text)
 }
 
-/// Reads the committed intervals of the run in the folder `path` without their histograms, in order.
+/// Reads the committed intervals of the run in the directory `path`, in order, without their histograms.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Like [`read`].
 pub fn read_seconds(path: &Path) -> Result<Vec<Second>, RecordError> {
     read_series(&path.join(SERIES), None).map(|(seconds, _)| seconds)
 }
 
-/// All committed intervals, and their merge but for the histograms.
+/// All committed intervals, and their sum without the histograms.
 fn read_series(path: &Path, ignored: Option<&mut Ignored>) -> Result<(Vec<Second>, Interval), RecordError> {
     let mut seconds: Vec<Second> = Vec::new();
     let mut total = Interval::default();
@@ -259,7 +258,7 @@ fn read_series(path: &Path, ignored: Option<&mut Ignored>) -> Result<(Vec<Second
         {
             return Err(Damage::sum("it does not come after the line before it"));
         }
-        // Checked here, so that no sum below this line can overflow.
+        // Checked here, so that no sum of these lines can overflow later.
         for (sum, addend) in sums.iter_mut().zip(second.addends()) {
             *sum = sum.checked_add(addend).ok_or_else(|| Damage::sum("the sum over the run overflows"))?;
         }
@@ -301,7 +300,7 @@ fn read_histograms(
     read_log(path, awaited, committed, decoder, |durations| total.slot(series).merge(durations))
 }
 
-/// A finished document carries the totals it was written with.
+/// Checks that the totals of a finished document equal the sums of the series.
 fn check_results(document: &Document, total: &Interval) -> Result<(), Damage> {
     let Some(results) = document.results.as_ref() else { return Ok(()) };
     if !matches!(document.state, State::Finished | State::Interrupted) {
@@ -320,7 +319,8 @@ fn check_results(document: &Document, total: &Interval) -> Result<(), Damage> {
     Ok(())
 }
 
-/// Every line of a file of JSON lines as a `T`. The first that has a field which `T` has not is put into `ignored`.
+/// Parses every line of a file of JSON lines as a `T`. The unknown fields of the first line that has any are added to
+/// `ignored`.
 pub(crate) fn each_json_line<T: Serialize + DeserializeOwned>(
     path: &Path,
     limit: u64,
@@ -342,7 +342,7 @@ pub(crate) fn each_json_line<T: Serialize + DeserializeOwned>(
     Ok(())
 }
 
-/// Every complete line of a file of JSON lines, as it stands there.
+/// Passes every complete line of a file of JSON lines to `take`, unparsed.
 pub(crate) fn each_line(
     path: &Path,
     limit: u64,

@@ -1,4 +1,4 @@
-//! Holds `formats/` to the code: schemas are generated from the types, and the golden run is read back.
+//! Checks `formats/` against the code: schemas are generated from the types, and the golden run is read.
 //!
 //! `UPDATE_FORMATS=1 cargo test -p record formats` writes the files again.
 
@@ -69,7 +69,7 @@ fn the_schemas_are_those_of_the_types() {
     }
 }
 
-/// If this fails, a tool that follows the schema refuses our records or those of a newer program, or takes anything.
+/// If this fails, a tool that follows the schema refuses our records or those of a newer program, or accepts anything.
 #[test]
 fn the_schemas_accept_what_is_written_and_fields_of_a_newer_program() {
     let intervals = fixture::intervals();
@@ -104,7 +104,8 @@ fn the_schemas_accept_what_is_written_and_fields_of_a_newer_program() {
     }
 }
 
-/// `document` is accepted as it is, and with a field more at any of `places`, and refused with a text there.
+/// Checks that `document` is accepted as it is, and with an additional field at each of `places`, and is refused with a
+/// text there.
 fn check_schema(schema: &jsonschema::Validator, document: &Value, places: &[&str]) {
     let errors: Vec<_> = schema.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
@@ -117,7 +118,7 @@ fn check_schema(schema: &jsonschema::Validator, document: &Value, places: &[&str
     }
 }
 
-/// If this fails, records of today's schema version no longer mean what they meant: raise the version.
+/// If this fails, records of the current schema version no longer have the same meaning: raise the version.
 #[test]
 fn the_golden_run_reads_as_ever() {
     let golden = formats().join("golden/run-1.1");
@@ -127,7 +128,7 @@ fn the_golden_run_reads_as_ever() {
         let _ = fs::remove_dir_all(&golden);
         write_run(&golden);
     }
-    // The logs are compared by what they hold: another zlib may pack the same counts otherwise.
+    // The logs are compared by their contents, because another zlib may compress the same counts differently.
     for name in [RUN, SERIES, EVENTS] {
         check_format(
             &format!("golden/run-1.1/{name}"),
@@ -142,7 +143,7 @@ fn the_golden_run_reads_as_ever() {
     check_format("golden/expected.json", &pretty(&expected(&intervals)));
     assert_eq!(recording.document.notes, [""; 0]);
 
-    // By hand, so that a slip in the fixture shows: 260 responses, 1 to 10 ms but for three of 250 ms.
+    // Checked by hand, to find mistakes in the fixture: 260 responses of 1 to 10 ms, except for three of 250 ms.
     let response = recording.total.response().unwrap();
     assert_eq!((response.count(), recording.total.ended()), (260, 264));
     let p50 = response.at_rank(130).unwrap();
@@ -152,7 +153,7 @@ fn the_golden_run_reads_as_ever() {
 }
 
 /// `golden/run` was written before records had minor versions, and is never written again. If this fails, users can no
-/// longer read what they have kept.
+/// longer read the records that they have kept.
 #[test]
 fn a_run_of_1_0_reads_as_ever() {
     let intervals = fixture::intervals();
@@ -165,8 +166,8 @@ fn a_run_of_1_0_reads_as_ever() {
     fixture::assert_same(&recording.total, &fixture::merged(&intervals));
 }
 
-/// If this fails, Rust and Java no longer mean the same by a record. `golden/jvm` is Java's, and its tests hold it to
-/// `golden/jvm-expected.json` as well.
+/// If this fails, Rust and Java do not agree about the meaning of a record. `golden/jvm` is written by Java, whose
+/// tests check it against `golden/jvm-expected.json` as well.
 #[test]
 fn the_record_that_java_wrote_reads_as_java_reads_it() {
     let observed = read_observation(&formats().join("golden/jvm")).unwrap();
@@ -200,7 +201,8 @@ fn the_record_that_java_wrote_reads_as_java_reads_it() {
     });
     check_format("golden/jvm-expected.json", &pretty(&json!(logs.collect::<BTreeMap<_, _>>())));
 
-    // By hand, as Java planted them: 1 us, 2 us, … 1000 us in each of three intervals, then three hours.
+    // Checked by hand against the values planted in Java: 1 us, 2 us, … 1000 us in each of three intervals, then three
+    // hours.
     let response = &observed.logs["response"];
     assert_eq!((response.count(), response.out_of_range()), (3_001, 1));
     assert_eq!(response.sum_ns(), 3 * 500_500_000 + 10_800_000_000_000);
@@ -214,7 +216,7 @@ fn write_run(folder: &Path) {
     writer.finish(&fixture::finished(&intervals)).unwrap();
 }
 
-/// What any reader of histogram logs must find in each file: line by line, and all of them merged.
+/// What any reader of histogram logs must find in each file: line by line, and merged.
 fn expected(intervals: &[Interval]) -> Value {
     let total = fixture::merged(intervals);
     let files = Series::all().filter_map(|series| {
@@ -233,7 +235,7 @@ fn expected(intervals: &[Interval]) -> Value {
     json!(files.collect::<BTreeMap<_, _>>())
 }
 
-// The 90th: with these counts its rank is whole, so that tools agree however they round a rank.
+// The 90th percentile: with these counts its rank is whole, so tools agree however they round ranks.
 fn figures(durations: &Durations) -> Value {
     let at = |percent: u64| durations.at_rank((durations.count() * percent).div_ceil(100)).unwrap().0;
     json!({ "count": durations.count(), "p50_ns": at(50), "p90_ns": at(90), "max_ns": durations.max().unwrap().0 })

@@ -1,8 +1,8 @@
-//! One line of a histogram log: HdrHistogram's interval log, version 1.3, one histogram a line.
+//! One line of a histogram log: HdrHistogram's interval log, version 1.3, with one histogram per line.
 //!
-//! Encodes and decodes lines; files belong to the folder modules. Lines are written here and not by the
-//! `interval_log` module of `hdrhistogram`, which keeps milliseconds of a timestamp: a line is matched to its
-//! interval by its start, so all nine digits must survive.
+//! Encodes and decodes lines; the modules of records handle the files. Lines are not written with the `interval_log`
+//! module of `hdrhistogram`, because that keeps only the milliseconds of a timestamp: a line is matched to its interval
+//! by its start, so all nine digits are needed.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -17,11 +17,11 @@ use units::Nanos;
 use crate::durations::{Durations, LONGEST};
 use crate::error::{Damage, RecordError};
 
-/// No line that [`Encoder`] writes is longer: 33 thousand counts of at most nine bytes each, barely compressed,
-/// in base64, are 400 KiB.
+/// The maximum length of a line of [`Encoder`]: 33 thousand counts of at most nine bytes each, barely compressed, in
+/// base64, are 400 KiB.
 pub(crate) const LONGEST_LINE: u64 = 1 << 20;
 
-/// A V2 histogram with our bounds takes at most 40 bytes and nine for each of its 33 thousand counts.
+/// A V2 histogram with our bounds takes at most 40 bytes plus nine for each of its 33 thousand counts.
 const LONGEST_PAYLOAD: u64 = 512 << 10;
 
 const V2: u32 = 0x1c84_9313;
@@ -30,8 +30,7 @@ const V2_HEADER: usize = 40;
 
 /// The lines before the first interval. `started` is the run's zero in wall-clock time.
 ///
-/// Timestamps in the log are offsets from the run's zero. `BaseTime` says so to the tools, which would
-/// otherwise guess.
+/// Timestamps in the log are offsets from the run's zero. `BaseTime` tells the tools that, which would otherwise guess.
 pub(crate) fn header(started: jiff::Timestamp) -> String {
     let epoch_s = started.as_millisecond() as f64 / 1e3;
     format!(
@@ -45,18 +44,18 @@ pub(crate) fn header(started: jiff::Timestamp) -> String {
 /// One line of [`histogram_log`].
 #[derive(Debug, Clone, Copy)]
 pub struct LogLine<'a> {
-    /// Tells several histograms of one log apart; the tools select by it.
+    /// Distinguishes several histograms in one log; tools can select by it.
     pub tag: Option<&'a str>,
     pub start: Nanos,
     pub length: Nanos,
     pub durations: &'a Durations,
 }
 
-/// A whole log as text, for those who have no results directory to write: `started` is the run's zero, as in RFC 3339.
+/// A whole log as text, for callers that write no results directory. `started` is the run's zero, in RFC 3339.
 ///
 /// # Errors
 ///
-/// [`RecordError::StartTime`].
+/// [`RecordError::StartTime`] if `started` cannot be parsed.
 pub fn histogram_log<'a>(
     started: &str,
     lines: impl IntoIterator<Item = LogLine<'a>>,
@@ -74,7 +73,7 @@ pub fn histogram_log<'a>(
     Ok(text)
 }
 
-/// Turns histograms into lines, reusing its buffers.
+/// Converts histograms to lines, reusing its buffers.
 #[derive(Default)]
 pub(crate) struct Encoder {
     serializer: V2DeflateSerializer,
@@ -82,7 +81,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Appends the line of `durations`, recorded from `start` on for `length`.
+    /// Appends the line of `durations`, which were recorded from `start` on for `length`.
     pub(crate) fn line(&mut self, out: &mut String, start: Nanos, length: Nanos, durations: &Durations) {
         self.bytes.clear();
         self.serializer
@@ -96,7 +95,7 @@ impl Encoder {
     }
 }
 
-/// One line, its histogram still encoded.
+/// One line, with its histogram still encoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
     pub(crate) start: Nanos,
@@ -104,7 +103,7 @@ pub(crate) struct Line<'a> {
     payload: &'a [u8],
 }
 
-/// Splits a line without its line feed; `None` for a comment or the legend.
+/// Splits a line, given without its line feed; `None` for a comment or the legend.
 pub(crate) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, Damage> {
     if line.starts_with(b"#") || line.starts_with(b"\"StartTimestamp\"") {
         return Ok(None);
@@ -119,21 +118,21 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, Damage> {
     Ok(Some(Line { start: seconds(start)?, length: seconds(length)?, payload }))
 }
 
-/// Turns lines into histograms, reusing its buffers.
+/// Converts lines to histograms, reusing its buffers.
 ///
-/// Every length and every count is checked before [`hdrhistogram`] sees it: that allocates what a header
-/// claims, and overflows on runs of zeros no histogram has.
+/// Every length and every count is checked before [`hdrhistogram`] processes it, since that allocates what a header
+/// claims, and overflows on runs of zeros that are longer than a histogram.
 pub(crate) struct Decoder {
     deserializer: Deserializer,
     compressed: Vec<u8>,
     payload: Vec<u8>,
     digits: u8,
-    /// How many counts a histogram has.
+    /// The number of counts in a histogram.
     slots: u64,
 }
 
 impl Decoder {
-    /// Of histograms with that many significant digits, and of no other.
+    /// A decoder for histograms with that many significant digits, and for no others.
     pub(crate) fn new(digits: u8) -> Decoder {
         let slots = Durations::with_digits(digits).histogram().distinct_values() as u64;
         let (compressed, payload) = (Vec::new(), Vec::new());
@@ -148,7 +147,7 @@ impl Decoder {
         histogram.map_err(|error| damage(error.to_string()))
     }
 
-    /// Leaves the V2 form in `payload`.
+    /// Stores the V2 form in `payload`.
     fn inflate(&mut self, base64: &[u8]) -> Result<(), Damage> {
         self.compressed.clear();
         self.payload.clear();
@@ -169,7 +168,7 @@ impl Decoder {
     }
 }
 
-/// The header of the V2 form, big endian: cookie u32, length of the counts u32, normalizing offset u32,
+/// Checks the header of the V2 form, big endian: cookie u32, length of the counts u32, normalizing offset u32,
 /// significant digits u32, lowest u64, highest u64, ratio f64.
 fn check_header(payload: &[u8], digits: u8) -> Result<(), Damage> {
     let u64_at = |at| Some(u64::from(be_u32(payload, at)?) << 32 | u64::from(be_u32(payload, at + 4)?));
@@ -184,7 +183,7 @@ fn check_header(payload: &[u8], digits: u8) -> Result<(), Damage> {
     if as_ours { Ok(()) } else { Err(damage(format!("it has not {digits} digits from 1 ns to 1 h"))) }
 }
 
-/// The counts are zig-zag LEB128 numbers of at most nine bytes: a count, or less than zero a run of zeros.
+/// Checks the counts: zig-zag LEB128 numbers of at most nine bytes, each a count or, if negative, a run of zeros.
 fn check_counts(mut bytes: &[u8], slots: u64) -> Result<(), Damage> {
     let (mut slot, mut total) = (0u64, 0u64);
     while !bytes.is_empty() {
@@ -203,7 +202,7 @@ fn check_counts(mut bytes: &[u8], slots: u64) -> Result<(), Damage> {
 fn zig_zag(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut encoded = 0u64;
     for (i, &byte) in bytes.iter().take(9).enumerate() {
-        // The ninth byte is taken whole.
+        // All eight bits of the ninth byte are used.
         let last = i == 8 || byte & 0x80 == 0;
         let bits = if i == 8 { byte } else { byte & 0x7f };
         encoded |= u64::from(bits) << (7 * i);

@@ -1,7 +1,7 @@
-//! The record of an import: what another tool said of its own run, with what it cannot know.
+//! The record of an import: what another tool reported about its own run, and what its output cannot show.
 //!
-//! A document of its own kind in the place of a run's, since nearly everything that a run knows may be absent here.
-//! Absent is not zero: a figure that the tool does not state is left out.
+//! It is a separate kind of document, since nearly everything that is known of a run may be absent here. Absent is not
+//! zero: a figure that the tool does not report is left out.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -116,17 +116,17 @@ pub struct ImportedQuantile {
     pub high_ns: Option<u64>,
 }
 
-/// Whether the folder `path` holds an import.
+/// Whether the directory `path` contains an import.
 ///
 /// # Errors
 ///
-/// When it holds neither an import nor a run, or cannot be read.
+/// If it contains no record, or cannot be read.
 pub fn is_import(path: &Path) -> Result<bool, RecordError> {
     let document: Value = read_whole(path)?;
     Ok(document.get("kind").and_then(Value::as_str) == Some("import"))
 }
 
-/// The import in the folder `path`.
+/// The import in the directory `path`.
 ///
 /// # Errors
 ///
@@ -138,7 +138,7 @@ pub fn read_import(path: &Path) -> Result<Import, RecordError> {
     Ok(import)
 }
 
-/// Writes a new folder: the document, and histogram logs by their file's name.
+/// Writes a new record: the document, and the histogram logs by file name.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ pub fn write_import(path: &Path, import: &Import, logs: &[(String, String)]) -> 
     let folder = RecordDir::make(path)?;
     let mut text = serde_json::to_vec_pretty(import).expect("a document has no keys but strings");
     text.push(b'\n');
-    // The document last: a folder without one holds nothing.
+    // The document is written last: a directory without one contains no record.
     if path.join(RUN).try_exists().map_err(write)? {
         return Err(RecordError::Occupied { path: path.to_owned() });
     }
@@ -163,12 +163,12 @@ pub fn write_import(path: &Path, import: &Import, logs: &[(String, String)]) -> 
     Ok(())
 }
 
-/// Nanoseconds since the epoch as RFC 3339, if it is a time that a calendar has.
+/// Nanoseconds since the epoch as RFC 3339; `None` if out of the calendar's range.
 pub fn timestamp(unix: Nanos) -> Option<String> {
     jiff::Timestamp::from_nanosecond(i128::from(unix.0)).ok().map(|at| at.to_string())
 }
 
-/// RFC 3339 as nanoseconds since the epoch; `None` before it.
+/// RFC 3339 as nanoseconds since the epoch; `None` for a time before it, or an invalid text.
 pub fn unix_ns(text: &str) -> Option<u64> {
     u64::try_from(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond()).ok()
 }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::document::State;
 
-    /// If this fails, an import that was kept before records had an envelope cannot be read any more.
+    /// If this fails, an import from before records had an envelope cannot be read any more.
     #[test]
     fn an_import_of_1_0_reads_as_a_finished_one_of_which_less_is_known() {
         let folder = tempfile::tempdir().unwrap();

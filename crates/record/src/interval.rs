@@ -1,4 +1,4 @@
-//! What happened in one interval of a run, by one worker or by all: counts and histograms that add.
+//! What happened in one interval of a run, for one worker or for all: counts and histograms that can be added.
 
 use std::borrow::Cow;
 
@@ -26,75 +26,77 @@ use crate::timeline::Timeline;
 
 /// Everything measured in one interval. Requests belong to the interval in which they *ended*.
 ///
-/// Histograms are made when their first value comes and kept when the interval is cleared, so a worker that
+/// Histograms are allocated when their first value is recorded, and kept when the interval is cleared, so a worker that
 /// reuses its intervals allocates nothing after the first seconds.
 #[derive(Debug, Clone, Default)]
 pub struct Interval {
     /// Its number since the run's start.
     pub index: u64,
-    /// Offset of its begin from the run's start.
+    /// When it begins, as an offset from the run's start.
     pub start: Nanos,
     pub length: Nanos,
     pub counts: Counts,
     /// CPU time of the worker threads merged here.
     pub worker_cpu: Nanos,
-    /// Time that workers stayed awake for nothing but to be in time.
+    /// Time for which workers stayed awake only to be on time.
     pub worker_spin: Nanos,
-    /// The busiest worker's CPU time, without what it stayed awake for.
+    /// The busiest worker's CPU time, without the time for which it stayed awake.
     pub worker_cpu_max: Nanos,
     /// The longest time for which a worker that should have run did not.
     pub worker_stall_max: Nanos,
-    /// How long the worker of this interval could run and waited for a CPU; of merged ones it is in `workers`.
+    /// How long the worker of this interval was runnable and waited for a CPU; for merged intervals this is in
+    /// `workers`.
     pub run_queue: Option<Nanos>,
     /// The number of requests offered to the kernel and not ended, integrated over time: request-nanoseconds.
     pub outstanding_time: Option<u128>,
-    /// Whether the servers can be reached. Not kept in the record.
+    /// Whether the servers can be reached. Not part of the record.
     pub reach: Reach,
     /// The workers merged here, each once.
     pub workers: Vec<WorkerSecond>,
-    /// What the client's host told of this interval.
+    /// What the client's host reported about this interval.
     pub host: HostSecond,
     response: Lazy,
     service: Lazy,
     phases: [Lazy; Phase::COUNT],
-    /// Age at the end, by outcome; `ok` stays empty.
+    /// Ages of the requests at their end, by outcome; `ok` stays empty.
     failed: [Lazy; Outcome::COUNT],
-    /// Of the requests that ended otherwise than `ok`; those of the `ok` ones are phases.
+    /// Lags of the requests that did not end `ok`; those of the `ok` requests are phases.
     failed_lags: [Lazy; Lag::ALL.len()],
-    /// How late a thread of this client was that only sleeps.
+    /// How late a thread of this client woke up that only sleeps.
     hiccup: Lazy,
     failures: Vec<(Failure, u64)>,
     codes: Vec<(Code, u64)>,
     other_codes: u64,
-    /// By the run's numbering of its requests; empty where all are of one kind.
+    /// Indexed by kind of request; empty if figures are not kept per kind.
     kinds: Vec<KindFigures>,
-    /// By the run's numbering of its journeys; empty where no request follows another.
+    /// Indexed by journey; empty if no request follows another.
     journeys: Vec<Journey>,
     reasons: Vec<((Outcome, Reason), u64)>,
-    /// What came of the first responses that failed a check, by the check.
+    /// What the first responses that failed a check contained, by check.
     check_samples: Vec<(Reason, String)>,
 }
 
-/// Why a request failed: the protocol's fixed text, or the server's own words.
+/// Why a request failed: a fixed text for the protocol, or the server's own message.
 pub type Reason = Cow<'static, str>;
 
-/// How many different codes are distinguished. HTTP has 62 registered statuses, MySQL some hundred errors that statements
-/// of a load meet; a server that invents codes must not make the table grow.
+/// The maximum number of distinguished codes. HTTP has 62 registered statuses, and the statements of a load meet some
+/// hundred errors of MySQL; a server that invents codes must not make the table grow.
 pub const CODES_MAX: usize = 256;
 
-/// How many different reasons are distinguished; [`OTHER_REASONS`] of each outcome come on top.
+/// The maximum number of distinguished reasons, not counting [`OTHER_REASONS`] of each outcome.
 pub const REASONS_MAX: usize = 64;
 
-/// The reason under which those past [`REASONS_MAX`] are counted.
+/// The reason under which reasons beyond [`REASONS_MAX`] are counted.
 pub const OTHER_REASONS: &str = "other reasons";
 
-/// The phases of a request on an open connection, and so of nearly every one.
+/// The phases of a request on an open connection, and so of nearly every request.
 const OF_EVERY_REQUEST: [Phase; 6] =
     [Phase::ScheduleLag, Phase::PoolWait, Phase::Send, Phase::Wait, Phase::Receive, Phase::ClientLag];
 
 impl Interval {
-    /// An empty interval that has the memory for what nearly every request records. Otherwise the first requests of a run
-    /// wait for the kernel to provide it: some microseconds per page, 10 ms in all on a slow virtual machine.
+    /// An empty interval with memory allocated for what nearly every request records. Otherwise the first requests of a
+    /// run would wait for the kernel to provide it: some microseconds per page, 10 ms in total on a slow virtual
+    /// machine.
     pub fn reserved() -> Interval {
         let mut interval = Interval::default();
         interval.response.reserve();
@@ -103,7 +105,7 @@ impl Interval {
         interval
     }
 
-    /// Books a request that was answered and passed its checks.
+    /// Records a request whose response passed its checks.
     ///
     /// # Cost
     ///
@@ -121,15 +123,15 @@ impl Interval {
         }
     }
 
-    /// Books a request that ended otherwise, `age` after it was intended.
+    /// Records a request with another outcome, `age` after its intended start.
     pub fn record_failure(&mut self, failure: Failure, age: Nanos) {
         debug_assert!(failure.outcome != Outcome::Ok);
         self.failed[failure.outcome as usize].record(age);
         self.add_failures(failure, 1);
     }
 
-    /// Books how late this client was for a request that ended otherwise than `ok`, as far as the request came: its
-    /// outcome does not excuse the client.
+    /// Records how late this client was for a request that did not end `ok`, for the phases that the request reached:
+    /// its outcome does not excuse the client.
     pub fn record_failed_lags(&mut self, timeline: &Timeline) {
         for lag in Lag::ALL {
             if let Some(length) = timeline.phase(lag.phase()) {
@@ -138,22 +140,22 @@ impl Interval {
         }
     }
 
-    /// Counts the server's own code of one response.
+    /// Counts the server's own code in one response.
     #[inline]
     pub fn record_code(&mut self, code: Code) {
         self.add_codes(code, 1);
     }
 
-    /// Books how late a tick was of a thread that only sleeps.
+    /// Records how late a tick of the hiccup meter was.
     pub fn record_hiccup(&mut self, late: Nanos) {
         self.hiccup.record(late);
     }
 
-    /// Sums up this interval as that of worker number `worker` alone, before it is merged with others.
+    /// Summarizes this interval as that of worker number `worker` alone, before it is merged with others.
     ///
     /// # Cost
     ///
-    /// Walks two histograms: once an interval, on the collecting thread.
+    /// Visits two histograms: call it once per interval, on the collecting thread.
     pub fn describe_worker(&mut self, worker: u64) {
         let lags =
             || [Phase::ScheduleLag, Phase::ClientLag].into_iter().filter_map(|phase| self.phase(phase));
@@ -171,7 +173,7 @@ impl Interval {
         self.workers.push(described);
     }
 
-    /// Adds all of `other`; `index`, `start` and `length` stay.
+    /// Adds all of `other`; `index`, `start` and `length` are unchanged.
     pub fn merge(&mut self, other: &Interval) {
         self.counts.merge(&other.counts);
         self.worker_cpu += other.worker_cpu;
@@ -222,18 +224,18 @@ impl Interval {
         }
     }
 
-    /// The figures of one kind, made on first use.
+    /// The figures of one kind, created on first use.
     #[inline]
     pub fn kind(&mut self, kind: u16) -> &mut KindFigures {
         self.kind_at(usize::from(kind))
     }
 
-    /// The figures of every kind, in order; empty where all requests are of one.
+    /// The figures of every kind, in order; empty if figures are not kept per kind.
     pub fn kinds(&self) -> &[KindFigures] {
         &self.kinds
     }
 
-    /// The figures of one journey, made on first use.
+    /// The figures of one journey, created on first use.
     pub fn journey(&mut self, journey: u16) -> &mut Journey {
         let index = usize::from(journey);
         if index >= self.journeys.len() {
@@ -242,7 +244,7 @@ impl Interval {
         &mut self.journeys[index]
     }
 
-    /// The figures of every journey, in order; empty where no request follows another.
+    /// The figures of every journey, in order; empty if no request follows another.
     pub fn journeys(&self) -> &[Journey] {
         &self.journeys
     }
@@ -255,7 +257,7 @@ impl Interval {
         &mut self.kinds[index]
     }
 
-    /// Empties everything, keeping the memory.
+    /// Removes all values but keeps the memory.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
         self.worker_cpu = Nanos::ZERO;
@@ -296,7 +298,7 @@ impl Interval {
         self.counts.ok + self.failures.iter().map(|(_, count)| count).sum::<u64>()
     }
 
-    /// Response of the `ok` requests, or `None` when there were none.
+    /// Response time of the `ok` requests, or `None` if there were none.
     pub fn response(&self) -> Option<&Durations> {
         self.response.get()
     }
@@ -316,28 +318,28 @@ impl Interval {
         self.failed[outcome as usize].get()
     }
 
-    /// Every failure seen, with its count, in the order of first sight.
+    /// Every failure that occurred, with its count, in the order of first occurrence.
     pub fn failures(&self) -> &[(Failure, u64)] {
         &self.failures
     }
 
-    /// Every code that the server sent, with its count, in the order of first sight; [`CODES_MAX`] at most.
+    /// Every code that the server sent, with its count, in the order of first occurrence; at most [`CODES_MAX`].
     pub fn codes(&self) -> &[(Code, u64)] {
         &self.codes
     }
 
-    /// Responses whose code found no room among the [`CODES_MAX`] that are distinguished.
+    /// Responses whose code is beyond the [`CODES_MAX`] that are distinguished.
     pub fn other_codes(&self) -> u64 {
         self.other_codes
     }
 
-    /// Counts `count` responses whose codes are not distinguished: for readers of files.
+    /// Counts `count` responses whose codes are not distinguished. For readers of files.
     pub fn add_other_codes(&mut self, count: u64) {
         self.other_codes += count;
     }
 
-    /// Counts why `count` requests ended in `outcome`, where the protocol gives a reason. A server may word each failure
-    /// differently: past [`REASONS_MAX`] reasons the rest are counted as [`OTHER_REASONS`].
+    /// Counts why `count` requests ended in `outcome`, if the protocol gives a reason. A server may word each failure
+    /// differently, so beyond [`REASONS_MAX`] reasons the rest are counted as [`OTHER_REASONS`].
     pub fn add_reasons(&mut self, outcome: Outcome, reason: Reason, count: u64) {
         let key = (outcome, reason);
         let is_full = self.reasons.len() >= REASONS_MAX;
@@ -347,13 +349,13 @@ impl Interval {
         add_to(&mut self.reasons, key, count);
     }
 
-    /// Every reason seen, with its outcome and its count, in the order of first sight.
+    /// Every reason that occurred, with its outcome and count, in the order of first occurrence.
     pub fn reasons(&self) -> &[((Outcome, Reason), u64)] {
         &self.reasons
     }
 
-    /// Keeps what came of a response that failed `check`; no more than [`SAMPLES_MAX`] of a check, of as many checks as
-    /// there are reasons.
+    /// Keeps what a response that failed `check` contained: at most [`SAMPLES_MAX`] per check, and [`REASONS_MAX`] in
+    /// total.
     pub fn add_check_sample(&mut self, check: Reason, got: String) {
         if self.has_room_for(&check) {
             self.check_samples.push((check, got));
@@ -365,12 +367,12 @@ impl Interval {
         of_it < SAMPLES_MAX && self.check_samples.len() < REASONS_MAX
     }
 
-    /// What came of the first responses that failed a check, with the check.
+    /// What the first responses that failed a check contained, with the check.
     pub fn check_samples(&self) -> &[(Reason, String)] {
         &self.check_samples
     }
 
-    /// Drops the samples for which `whole`, a sum of earlier intervals, has no room: a run keeps its first.
+    /// Drops the samples for which `whole`, the sum of earlier intervals, has no room: a run keeps its first samples.
     pub fn keep_first_samples(&mut self, whole: &Interval) {
         let mut sum = Interval { check_samples: whole.check_samples.clone(), ..Interval::default() };
         self.check_samples.retain(|(check, got)| {
@@ -382,7 +384,7 @@ impl Interval {
         });
     }
 
-    /// The slot of a histogram by what it holds, for readers of files.
+    /// The histogram of `series`, created on first use. For readers of files.
     pub fn slot(&mut self, series: Series) -> &mut Durations {
         match series {
             Series::Response => &mut self.response,
@@ -410,7 +412,7 @@ impl Interval {
         .get_or_make_with(series.digits())
     }
 
-    /// A histogram by what it holds, or `None` when it is empty.
+    /// The histogram of `series`, or `None` if it is empty.
     pub fn series(&self, series: Series) -> Option<&Durations> {
         match series {
             Series::Response => self.response(),
@@ -437,12 +439,12 @@ impl Interval {
         }
     }
 
-    /// Adds `count` requests that ended in `failure`, without their ages: for readers of files.
+    /// Adds `count` requests that ended in `failure`, without their ages. For readers of files.
     pub fn add_failures(&mut self, failure: Failure, count: u64) {
         add_to(&mut self.failures, failure, count);
     }
 
-    /// Adds `count` responses with `code`; past [`CODES_MAX`] different codes, to [`Interval::other_codes`].
+    /// Adds `count` responses with `code`; beyond [`CODES_MAX`] different codes, to [`Interval::other_codes`].
     #[inline]
     pub fn add_codes(&mut self, code: Code, count: u64) {
         let is_full = self.codes.len() >= CODES_MAX;
@@ -474,7 +476,7 @@ mod tests {
         assert_eq!(interval.reasons().iter().map(|(_, count)| count).sum::<u64>(), 1_000);
     }
 
-    /// If this fails, a run whose every response fails a check keeps them all.
+    /// If this fails, a run in which every response fails a check keeps all of them.
     #[test]
     fn a_run_keeps_the_first_samples_of_a_check() {
         let mut whole = Interval::default();

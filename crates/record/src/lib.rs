@@ -1,7 +1,7 @@
-//! The vocabulary of results, and the format they are kept in.
+//! The vocabulary of results, and the format in which they are stored.
 //!
-//! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
-//! results directory. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
+//! It defines the phases of a request, how requests end, the interval histograms, the audit's verdict, and the results
+//! directory. It opens no socket, starts no thread and reads no clock; only the modules of records access files.
 
 mod check;
 mod commit;

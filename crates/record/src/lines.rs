@@ -1,5 +1,5 @@
-//! Reads a file of a results directory line by line, as if a stranger had made it: bounded lines,
-//! and a last line without its line feed is taken as torn and left out.
+//! Reads a file of a results directory line by line, as untrusted input: the length of a line is limited, and a last
+//! line without a line feed counts as incomplete and is left out.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,7 +13,7 @@ pub(crate) struct Lines {
     path: PathBuf,
     input: io::Take<BufReader<File>>,
     longest: u64,
-    /// How many bytes the whole file may have.
+    /// The maximum size of the whole file in bytes.
     limit: u64,
     used: u64,
     number: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// `None` when the file does not exist.
+    /// Opens the file; `None` if it does not exist. `longest` limits a line, `limit` the file, both in bytes.
     pub(crate) fn open(path: &Path, longest: u64, limit: u64) -> Result<Option<Lines>, RecordError> {
         let Some(file) = open_file(path)? else { return Ok(None) };
         let input = BufReader::new(file).take(0);
@@ -45,7 +45,7 @@ impl Lines {
         Ok(self.line.strip_suffix(b"\n"))
     }
 
-    /// The error of the line read last.
+    /// The error for the line read last.
     pub(crate) fn damaged(&self, damage: Damage) -> RecordError {
         RecordError::Damaged { path: self.path.clone(), line: self.number, damage }
     }

@@ -1,5 +1,6 @@
-//! Reads one histogram log against what the series committed: exactly one line for each histogram it names, and
-//! each as long, as full and as large as it says. Anything else is damage. The folders' readers drive it.
+//! Reads one histogram log and checks it against the series: it must have exactly one line for each histogram that the
+//! series names, with the length, count and sum that the series states. Anything else is damage. Driven by the readers
+//! of records.
 
 use std::path::Path;
 
@@ -9,21 +10,21 @@ use crate::error::{Damage, RecordError};
 use crate::hlog::{self, Decoder};
 use crate::lines::Lines;
 
-/// A histogram that a committed interval has in a log.
+/// A histogram that a committed interval must have in a log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Awaited {
     /// The number of its interval.
     pub(crate) index: u64,
     pub(crate) start_ns: u64,
     pub(crate) length_ns: u64,
-    /// How many values it may hold, least and most.
+    /// The minimum and maximum number of its values.
     pub(crate) counts: (u64, u64),
     pub(crate) sum_ns: u64,
     pub(crate) out_of_range: u64,
 }
 
-/// Hands every awaited histogram of the log at `path` to `take`, in order. `committed` gives the number of the
-/// interval that begins at a start, if there is one.
+/// Passes every awaited histogram of the log at `path` to `take`, in order. `committed` returns the number of the
+/// interval that begins at a given time, if there is one.
 pub(crate) fn read_log(
     path: &Path,
     awaited: impl IntoIterator<Item = Awaited>,
@@ -42,7 +43,7 @@ pub(crate) fn read_log(
             .map_or(Ok(()), |one| Err(RecordError::NoLog { path: path.to_owned(), index: one.index }));
     };
     while let Some(text) = lines.next()? {
-        // Split in two: the line borrows the reader, and so would its error.
+        // In two steps: the line borrows the reader, and the error needs it too.
         let step = match hlog::parse(text) {
             Ok(None) => continue,
             Ok(Some(line)) => match next {
@@ -60,7 +61,7 @@ pub(crate) fn read_log(
     next.map_or(Ok(()), |one| Err(lines.damaged(missing(one))))
 }
 
-/// A line that no committed interval waits for was cut off before its commit, or does not belong here.
+/// Checks a line that no committed interval waits for: it was cut off before its commit, or does not belong here.
 fn check_uncommitted(committed: Option<u64>) -> Result<(), Damage> {
     match committed {
         Some(index) => Err(Damage::sum(format!("interval {index} should have no line here"))),
@@ -88,7 +89,7 @@ fn decode(line: &hlog::Line<'_>, one: Awaited, decoder: &mut Decoder) -> Result<
         let value = bucket.value_iterated_to();
         (low + count * u128::from(histogram.lowest_equivalent(value)), high + count * u128::from(value))
     });
-    // Values out of range are higher than their bucket, and a sum may have met the end of a u64.
+    // Values out of range are greater than their bucket, and a sum may have been limited to a u64.
     if sum_ns < low.min(u128::from(u64::MAX)) || (one.out_of_range == 0 && sum_ns > high) {
         return Err(Damage::sum(format!("its values cannot sum to the {sum_ns} ns of {SERIES}")));
     }

@@ -1,8 +1,9 @@
-//! The record of every verb but `drive`, and of a JVM by itself: what it looked at, what it saw, and what it could not see.
+//! The record of every verb except `drive`, and of a JVM that records itself: what was observed, what was measured, and
+//! what could not be measured.
 //!
-//! The folder is made as that of a run: `run.json`, a line an interval in `series.ndjson` that commits the
-//! interval, histogram logs, events. What a verb puts into its document and its lines is in a module of its own.
-//! Verbs drive the writer once an interval; `explain` and `report` read.
+//! The files are as in the record of a run: `run.json`, one line per interval in `series.ndjson` that commits the
+//! interval, histogram logs, events. There is a module for the fields of each verb's document and lines. Verbs call the
+//! writer once per interval; `explain` and `report` read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -38,10 +39,10 @@ pub use watch::WatchResults;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Observation {
-    /// Its `kind` is that of the body.
+    /// Its `kind` must be that of the body.
     #[serde(flatten)]
     pub envelope: Envelope,
-    /// Under the name of the kind. While the record is being made it holds what is known.
+    /// Written under the name of the kind. While the record is being made, it contains what is known so far.
     #[serde(flatten)]
     pub body: ObservationBody,
 }
@@ -56,7 +57,7 @@ impl Observation {
 }
 
 units::named_enum! {
-    /// Who made an observation: a verb, or `jvm` where an application recorded itself.
+    /// What made an observation: a verb, or `jvm` if an application recorded itself.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum ObservationKind {
         Watch = "watch",
@@ -69,8 +70,8 @@ units::named_enum! {
 }
 
 impl ObservationKind {
-    /// How many significant digits its histograms have: a JVM keeps one set of them for each thread, where three would
-    /// take eight times the memory.
+    /// The number of significant digits in its histograms: a JVM keeps one set of histograms per thread, where three
+    /// digits would take eight times the memory.
     pub(crate) const fn digits(self) -> u8 {
         match self {
             ObservationKind::Jvm => 2,
@@ -149,10 +150,10 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How many histogram logs a record may have: each takes 270 KiB when it is read.
+/// The maximum number of histogram logs in a record: each takes 270 KiB when it is read.
 pub const LOGS_MAX: usize = 256;
 
-/// Whether `name` may be that of a histogram log, without its `.hlog`: it becomes the name of a file.
+/// Whether `name` is allowed for a histogram log, without `.hlog`: it becomes the name of a file.
 pub fn is_log_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     name.len() <= 100
@@ -161,7 +162,7 @@ pub fn is_log_name(name: &str) -> bool {
         && !name.ends_with(".hlog")
 }
 
-/// An observation's folder in progress. A crash at any moment loses at most the last interval.
+/// The record of an observation in progress. A crash at any moment loses at most the last interval.
 pub struct ObservationWriter {
     commits: Commits,
     kind: ObservationKind,
@@ -169,11 +170,11 @@ pub struct ObservationWriter {
 }
 
 impl ObservationWriter {
-    /// Makes the folder, with its parents, and writes `run.json`.
+    /// Creates the directory, with its parents, and writes `run.json`.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Occupied`] when the folder already holds a record, [`RecordError::StartTime`] and
+    /// [`RecordError::Occupied`] if the directory already contains a record, [`RecordError::StartTime`] and
     /// [`RecordError::Write`].
     pub fn create(path: &Path, observation: &Observation) -> Result<ObservationWriter, RecordError> {
         ObservationWriter::with(Commits::create(path, &observation.time.started)?, observation)
@@ -185,23 +186,23 @@ impl ObservationWriter {
         Ok(writer)
     }
 
-    /// Where the record lies.
+    /// The path of the results directory.
     pub fn path(&self) -> &Path {
         self.commits.path()
     }
 
-    /// Adds one interval: what the verb says of it, and its histograms by name. Empty ones are left out.
+    /// Appends one interval: the verb's fields for it, and its histograms by name. Empty histograms are left out.
     ///
-    /// `start` is an offset from the record's zero, and later than that of the interval before.
+    /// `start` is an offset from the record's zero, and must be later than that of the previous interval.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Write`], for one when the disk is full: the interval is not in the folder then, and the next
+    /// [`RecordError::Write`], for example if the disk is full: the interval is then not in the record, and the next
     /// one may be appended. [`RecordError::OutOfOrder`], [`RecordError::LogName`] and [`RecordError::TooLarge`].
     ///
     /// # Panics
     ///
-    /// When `line` is no JSON object, or has a field of [`LineFrame`].
+    /// If `line` is not a JSON object, or has a field of [`LineFrame`].
     pub fn append(
         &mut self,
         line: &impl Serialize,
@@ -224,7 +225,7 @@ impl ObservationWriter {
         })
     }
 
-    /// Adds one event.
+    /// Appends one event.
     ///
     /// # Errors
     ///
@@ -233,15 +234,15 @@ impl ObservationWriter {
         self.commits.line(EVENTS, event)
     }
 
-    /// Puts `observation` in the place of `run.json`, at once.
+    /// Replaces `run.json` by `observation`, atomically.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Write`]; the old document stands then.
+    /// [`RecordError::Write`]; the old document is then kept.
     ///
     /// # Panics
     ///
-    /// When it is of another kind than the one the folder was made with, or its `kind` is not that of its body.
+    /// If its kind is not the one that the record was created with, or its `kind` is not that of its body.
     pub fn finish(&mut self, observation: &Observation) -> Result<(), RecordError> {
         let kinds = (observation.kind, observation.body.kind());
         assert_eq!(
@@ -274,7 +275,7 @@ impl LogSums {
     }
 }
 
-/// One object of both.
+/// One JSON object with the fields of both.
 fn framed(frame: &LineFrame, line: &impl Serialize) -> Value {
     let to_value = |value| match value {
         Ok(Value::Object(map)) => map,

@@ -50,17 +50,17 @@ units::named_enum! {
 
 impl Outcome {
     /// Whether the request got no complete response, so that the recorded time is a lower bound of its response time.
-    /// Percentiles of the response time that are among these requests are printed as "> T", so a server that drops what it
-    /// cannot handle in time does not look fast.
+    /// Percentiles of the response time that are among these requests are printed as "> T", so a server that drops what
+    /// it cannot handle in time does not look fast.
     pub const fn is_unanswered(self) -> bool {
         !matches!(self, Outcome::Ok | Outcome::AppError | Outcome::CheckFailed)
     }
 
-    /// The outcome that explains why requests of a run did not succeed; `count` says how many ended in each. `None` if
-    /// all succeeded.
+    /// The outcome that explains why requests of a run did not succeed; `count` returns how many ended in each. `None`
+    /// if all succeeded.
     ///
-    /// Requests that never got a connection waited behind those that had one. Where most of the latter failed, that
-    /// failure is the cause, however many requests queued behind it.
+    /// Requests that never got a connection waited for those that had one. If most of the latter failed, that failure
+    /// is the cause, however many requests were queued.
     pub fn cause(count: impl Fn(Outcome) -> u64) -> Option<Outcome> {
         let never_sent = |outcome: &Outcome| {
             matches!(outcome, Outcome::QueueFull | Outcome::CheckoutTimeout | Outcome::NotSent)
@@ -69,12 +69,12 @@ impl Outcome {
             || Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok && count(outcome) > 0);
         let had_connection = failed().filter(|outcome| !never_sent(outcome));
         let is_cause = had_connection.clone().map(&count).sum::<u64>() > count(Outcome::Ok);
-        // Of equal numbers a failure explains more than a request that was still in flight.
+        // Of equal counts, a failure explains more than requests that were still in flight.
         let weight = |outcome: &Outcome| (count(*outcome), *outcome != Outcome::InFlight);
         if is_cause { had_connection.rev().max_by_key(weight) } else { failed().rev().max_by_key(weight) }
     }
 
-    /// No connection could be opened: name lookup, connect, TLS handshake or login failed.
+    /// Whether no connection could be opened: name lookup, connect, TLS handshake or login failed.
     pub const fn is_unconnected(self) -> bool {
         matches!(
             self,
@@ -110,7 +110,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure whose blame follows from what happened and where. METHODOLOGY.md gives the reasons.
+    /// A failure whose blame follows from the outcome and the phase. METHODOLOGY.md gives the reasons.
     pub fn new(outcome: Outcome, phase: Phase) -> Failure {
         Failure { outcome, phase, blame: usual_blame(outcome, phase) }
     }
@@ -125,7 +125,7 @@ fn usual_blame(outcome: Outcome, phase: Phase) -> Blame {
     match outcome {
         Outcome::QueueFull | Outcome::CheckoutTimeout => Blame::Pool,
         Outcome::ResolveFailed => Blame::Network,
-        // Whoever answers for the server's address is the server's side, a proxy before it included.
+        // Whatever answers at the server's address counts as the server, including a proxy in front of it.
         Outcome::AppError
         | Outcome::CheckFailed
         | Outcome::ConnectRefused
@@ -135,13 +135,13 @@ fn usual_blame(outcome: Outcome, phase: Phase) -> Blame {
         | Outcome::IncompleteResponse
         | Outcome::Reset
         | Outcome::ProtocolError => Blame::Server,
-        // Due and never sent: what it was waiting for decides.
+        // Due and never sent: the blame depends on what it was waiting for.
         Outcome::NotSent => match phase {
             Phase::ScheduleLag => Blame::Client,
             Phase::PoolWait => Blame::Pool,
             _ => Blame::Undecided,
         },
-        // Silence: a lost packet and a dead server look alike from here.
+        // Silence: a lost packet and a dead server cannot be distinguished from here.
         Outcome::ConnectTimeout
         | Outcome::ConnectFailed
         | Outcome::RequestTimeout
@@ -155,12 +155,12 @@ fn usual_blame(outcome: Outcome, phase: Phase) -> Blame {
 mod tests {
     use super::*;
 
-    /// If this fails, a report about a server that hangs advises more connections.
+    /// If this fails, the report about a server that hangs advises to use more connections.
     #[test]
     fn what_queued_behind_failures_is_not_their_cause() {
         use Outcome::{InFlight, NotSent, Ok, QueueFull, RequestTimeout, Reset};
         for (counts, cause) in [
-            // A server that hangs: ten connections, each with a timeout after another.
+            // A server that hangs: ten connections, each with one timeout after another.
             (&[(RequestTimeout, 90), (NotSent, 910)][..], Some(RequestTimeout)),
             (&[(InFlight, 10), (NotSent, 990)], Some(InFlight)),
             (&[(RequestTimeout, 10), (InFlight, 10), (QueueFull, 500)], Some(RequestTimeout)),

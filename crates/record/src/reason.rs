@@ -1,26 +1,26 @@
-//! Why a request failed, where the server gives its own words: made fit for a record before anything counts them.
+//! The reason of a failure with the server's own message, made safe for a record before anything counts it.
 
 use crate::interval::Reason;
 use crate::series::LONGEST_REASON;
 use units::escape_text;
 
-/// `what`, and the server's `words` for it: control characters are written out, and what does not fit the 200 bytes
-/// that a record keeps is cut.
+/// `what`, followed by the server's message `words`: control characters are escaped, and the text is truncated to the
+/// 200 bytes that a record keeps.
 ///
 /// # Cost
 ///
-/// Allocates: for connections that fail, not for the way of a request.
+/// Allocates: for connections that fail, not for every request.
 pub fn server_reason(what: &str, words: &str) -> Reason {
     cut(format!("{what}: {}", escaped_beginning(words))).into()
 }
 
-/// `text` in the same form, by itself.
+/// `text` alone, escaped and truncated in the same way.
 pub(crate) fn bounded(text: &str) -> String {
     cut(escaped_beginning(text))
 }
 
 fn escaped_beginning(text: &str) -> String {
-    // Before escaping: a server may send a megabyte.
+    // Truncated before escaping too, since a server may send a megabyte.
     let end = text.char_indices().map(|(at, _)| at).find(|&at| at >= LONGEST_REASON).unwrap_or(text.len());
     escape_text(text[..end].trim())
 }
@@ -41,7 +41,7 @@ const ELLIPSIS: &str = "…";
 mod tests {
     use super::*;
 
-    /// If this fails, a server writes control characters to a terminal, or makes a record that no reader takes.
+    /// If this fails, a server writes control characters to a terminal, or causes a record that no reader accepts.
     #[test]
     fn a_servers_words_are_bounded_and_printable() {
         let reason = |words: &str| server_reason("login refused", words).into_owned();

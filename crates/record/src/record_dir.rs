@@ -1,8 +1,8 @@
-//! Opens and creates the files of a record. A record may come from a stranger, and may be written by root into a
-//! folder that strangers reach: no link is followed, no pipe or device is opened, reads are bounded, and a file is
-//! created under a name that did not exist.
+//! Opens and creates the files of a record. A record may be from an untrusted source, and root may write one into a
+//! directory that others can access: no link is followed, no pipe or device is opened, reads are limited, and a file is
+//! created only under a name that did not exist.
 //!
-//! Every module that touches a file of a record does so through this one. It knows no format.
+//! Every module that accesses a file of a record uses this one. It knows no formats.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::error::RecordError;
 
-/// A record's folder, held open: whatever happens to its path meanwhile, its files are in this folder.
+/// A record's directory, held open: even if its path changes in the meantime, its files are in this directory.
 pub struct RecordDir {
     fd: OwnedFd,
 }
@@ -26,18 +26,18 @@ pub struct RecordDir {
 const UNFINISHED: &str = ".tmp";
 
 impl RecordDir {
-    /// Makes the folder with its parents, or takes an existing one.
+    /// Creates the directory with its parents, or uses an existing one.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Foreign`] if another user owns an existing folder, who could replace its files meanwhile, and
+    /// [`RecordError::Foreign`] if an existing directory belongs to another user, who could replace its files, and
     /// [`RecordError::Write`].
     pub fn make(path: &Path) -> Result<RecordDir, RecordError> {
         check_owner(path)?;
         let write = |source| RecordError::Write { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(write)?;
         let dir = RecordDir::open(path).map_err(write)?;
-        // The folder may be another one than a moment ago.
+        // The path may refer to another directory than a moment ago.
         if fstat(&dir.fd).map_err(|error| write(error.into()))?.st_uid == rustix::process::geteuid().as_raw()
         {
             Ok(dir)
@@ -60,7 +60,7 @@ impl RecordDir {
             found => found?,
         };
         regular(found.st_mode)?;
-        // A pipe that took its place meanwhile does not block, and is refused below.
+        // A pipe that replaced the file in the meantime does not block, and is refused below.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = self.open_within(name, flags)?;
         regular(fstat(&file)?.st_mode)?;
@@ -77,11 +77,11 @@ impl RecordDir {
         self.open_within(name.as_ref(), flags)
     }
 
-    /// Writes a file completely before it takes the place of the previous one.
+    /// Writes a complete file, and then lets it replace the previous one.
     ///
     /// # Errors
     ///
-    /// Those of the system and of `write`; the previous file then remains.
+    /// Errors of the system and of `write`; the previous file then remains.
     pub fn replace(
         &self,
         name: impl AsRef<OsStr>,
@@ -90,7 +90,7 @@ impl RecordDir {
         let name = name.as_ref();
         let mut unfinished = name.to_owned();
         unfinished.push(UNFINISHED);
-        // Left by a process that was killed, or put there by somebody else: removed, never written through.
+        // Left by a process that was killed, or created by somebody else: removed, never written to.
         let _ = unlinkat(&self.fd, &unfinished, AtFlags::empty());
         let mut out = BufWriter::new(self.create(&unfinished)?);
         let written = write(&mut out).and_then(|()| out.flush());
@@ -109,7 +109,7 @@ impl RecordDir {
     }
 }
 
-/// What is not there yet is nobody's. A link counts as its owner's, and so does its target.
+/// A path that does not exist passes. For a link, the owner of the link counts; [`RecordDir::make`] checks its target.
 fn check_owner(path: &Path) -> Result<(), RecordError> {
     use std::os::unix::fs::MetadataExt;
 
@@ -141,7 +141,7 @@ pub fn open_file(path: &Path) -> Result<Option<File>, RecordError> {
 ///
 /// # Errors
 ///
-/// As [`open_file`], and [`RecordError::TooLarge`].
+/// Like [`open_file`], and [`RecordError::TooLarge`].
 pub fn read_file(path: &Path, longest: u64) -> Result<Option<Vec<u8>>, RecordError> {
     let Some(file) = open_file(path)? else { return Ok(None) };
     let mut bytes = Vec::new();
@@ -153,11 +153,11 @@ pub fn read_file(path: &Path, longest: u64) -> Result<Option<Vec<u8>>, RecordErr
     Ok(Some(bytes))
 }
 
-/// Writes a file completely before it takes the place of the one at `path`, through no link.
+/// Writes a complete file, and then lets it replace the one at `path`. Follows no link.
 ///
 /// # Errors
 ///
-/// Those of the system and of `write`; the previous file then remains.
+/// Errors of the system and of `write`; the previous file then remains.
 pub fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -170,7 +170,8 @@ fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
     path.parent().zip(path.file_name()).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
 }
 
-/// An error that reads as a link's, which is [`RecordError::NotAFile`], unless the mode is that of a regular file.
+/// Fails unless `mode` is that of a regular file. The error is the one for a link, which becomes
+/// [`RecordError::NotAFile`].
 fn regular(mode: u32) -> io::Result<()> {
     if FileType::from_raw_mode(mode) == FileType::RegularFile { Ok(()) } else { Err(Errno::LOOP.into()) }
 }

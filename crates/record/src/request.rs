@@ -1,4 +1,4 @@
-//! One request by itself, as it ended; and the slowest of many.
+//! A single request, as it ended; and the slowest of many.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,27 +10,27 @@ use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
 use crate::timeline::Timeline;
 
-/// One request as it ended. What intervals hold of it is its sums.
+/// A single request, as it ended. Intervals contain only sums of such requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptRequest {
     /// Its number in the run; requests of one journey share theirs.
     pub n: u64,
-    /// By the run's numbering of its requests.
+    /// The kind of request, by the run's numbering.
     pub kind: u16,
     /// Its connection's number in the run; `None` if it never had one.
     pub connection: Option<u32>,
-    /// `None` if it never came to be written, or its connection is none of TCP.
+    /// `None` if it was never written, or its connection is not TCP.
     pub carried: Option<Carried>,
     pub timeline: Timeline,
-    /// When it ended, on the clock of the timeline: the read of a complete response, or when it was given up.
+    /// When it ended, on the clock of the timeline: when its complete response was read, or when it failed.
     pub ended: Nanos,
-    /// `None`: answered, and every check passed.
+    /// `None` if its response passed every check.
     pub failure: Option<Failure>,
-    /// The server's own code of its response: an HTTP status, an SQLSTATE with its number.
+    /// The server's own code in its response: an HTTP status, an SQLSTATE with its number.
     pub code: Option<Code>,
 }
 
-/// Which TCP connection carried a request, and where in it: what an observer at the server sees too.
+/// Which TCP connection carried a request, and its position on it: an observer at the server sees both too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carried {
     /// The client's end.
@@ -42,7 +42,7 @@ pub struct Carried {
 }
 
 impl KeptRequest {
-    /// From when it was intended to its end: of one that was answered its response.
+    /// From its intended start to its end; for a request with a response this is the response time.
     #[inline]
     pub fn age(&self) -> Nanos {
         self.ended.saturating_sub(self.timeline.due_at())
@@ -53,10 +53,10 @@ impl KeptRequest {
         self.failure.map_or(Outcome::Ok, |failure| failure.outcome)
     }
 
-    /// The length of `phase`, or `None` where it did not take place.
+    /// The length of `phase`, or `None` if it did not take place.
     ///
-    /// The phase that a request was in when it was given up lasted until then, so that here too phases sum to the
-    /// age to the nanosecond.
+    /// The phase in which a request failed lasted until its end, so that here too the phases add up to the age, to the
+    /// nanosecond.
     pub fn phase(&self, phase: Phase) -> Option<Nanos> {
         if self.unfinished() != Some(phase) {
             return self.timeline.phase(phase);
@@ -64,21 +64,21 @@ impl KeptRequest {
         Some(self.ended.saturating_sub(self.timeline.last()))
     }
 
-    /// The phase in which it was given up.
+    /// The phase in which it failed.
     fn unfinished(&self) -> Option<Phase> {
         let reached = self.timeline.current()?;
-        // Phases of a connection that is being made are stamped once it stands: which of them it was, only the
-        // failure knows.
+        // Phases of a connection that is being opened are timestamped when it is established; before that, only the
+        // failure tells in which phase the request was.
         let failed = self.failure.map(|failure| failure.phase);
         Some(failed.filter(|&failed| failed > reached).unwrap_or(reached))
     }
 }
 
-/// The slowest of many requests, by age; of equals, those that came first.
+/// The slowest of many requests, by age; of equally slow ones, those that came first.
 #[derive(Debug, Clone)]
 pub struct Slowest {
     most: usize,
-    /// The fastest of them on top.
+    /// With the fastest of them on top.
     kept: BinaryHeap<Reverse<ByAge>>,
 }
 
@@ -86,17 +86,19 @@ pub struct Slowest {
 struct ByAge(KeptRequest);
 
 impl Slowest {
-    /// The slowest `most`. Takes all its memory at once, about 210 bytes each.
+    /// Keeps the slowest `most`. Allocates all its memory at once, about 210 bytes per request.
     pub fn new(most: usize) -> Slowest {
         Slowest { most, kept: BinaryHeap::with_capacity(most) }
     }
 
-    /// Whether a request of this age would be kept: asked before one is put together.
+    /// Whether a request of this age would be kept. To be called before a request is put together.
     #[inline]
     pub fn wants(&self, age: Nanos) -> bool {
         self.kept.len() < self.most || self.kept.peek().is_some_and(|Reverse(least)| least.0.age() < age)
     }
 
+    /// Adds a request, if it is among the slowest so far.
+    ///
     /// # Cost
     ///
     /// O(log n) for one that is kept, a comparison for any other.
@@ -111,7 +113,7 @@ impl Slowest {
         self.kept.push(Reverse(ByAge(*request)));
     }
 
-    /// The slowest first.
+    /// The kept requests, the slowest first.
     pub fn into_sorted(self) -> Vec<KeptRequest> {
         self.kept.into_sorted_vec().into_iter().map(|Reverse(ByAge(request))| request).collect()
     }
@@ -163,7 +165,7 @@ mod tests {
     }
 
     proptest! {
-        /// Promise 1 for a request that was given up: if this fails, the time in which it was is nobody's.
+        /// Promise 1 for a request that failed: if this fails, the time of its last phase is not attributed.
         #[test]
         fn phases_sum_to_the_age_wherever_it_ended(
             steps in proptest::collection::vec((any::<bool>(), 0u64..1 << 40), 0..=Phase::COUNT),

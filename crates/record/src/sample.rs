@@ -1,15 +1,15 @@
-//! What a response that failed a check looked like, made fit for a record: bounded, printable, and without credentials.
+//! The content of a response that failed a check, made safe for a record: limited, printable, and without credentials.
 
 use crate::interval::Reason;
 use crate::reason::bounded;
 
-/// How many samples of one check are kept in an interval, and in a run: more of them say the same.
+/// The maximum number of samples per check, in an interval and in a run: more would show nothing new.
 pub const SAMPLES_MAX: usize = 3;
 
-/// Stands in the place of a value that may be a credential.
+/// Replaces a value that may be a credential.
 const REDACTED: &str = "(redacted)";
 
-/// In the name of a value that is one.
+/// A name that contains one of these has a secret value.
 const SECRET_NAMES: [&str; 11] = [
     "authorization",
     "cookie",
@@ -24,10 +24,10 @@ const SECRET_NAMES: [&str; 11] = [
     "credential",
 ];
 
-/// A digest is random, and no secret: it is what was asked about.
+/// A check of a digest: the digest looks random but is not secret, and the user needs to see it.
 const DIGEST: &str = "sha256:";
 
-/// A check that failed and what came instead, each cut to what a record keeps of a reason.
+/// A failed check and what came instead, each truncated to the length that a record keeps of a reason.
 ///
 /// # Cost
 ///
@@ -37,8 +37,8 @@ pub fn check_sample(check: &str, got: &str) -> (Reason, String) {
     (kept(check).into(), kept(got))
 }
 
-/// `text` without the values of names that usually hold a credential, and without what looks like one: a long word of
-/// letters and digits.
+/// `text` without the values of names that usually have a credential, and without words that look like one: long ones
+/// of letters and digits.
 fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -67,7 +67,7 @@ fn is_secret_name(word: &str) -> bool {
     SECRET_NAMES.iter().any(|name| word.contains(name))
 }
 
-/// Words of people and paths are shorter, or have no digits among their letters.
+/// Ordinary words and paths are shorter, or have no digits among their letters.
 const RANDOM_LENGTH: usize = 20;
 
 fn is_random(word: &str) -> bool {

@@ -1,7 +1,7 @@
-//! `search.json`: what a search for the highest rate tried and found. It is in a folder above those of its
-//! probes, each of which is an ordinary results directory.
+//! `search.json`: what a search for the highest rate tried and found. It is in the directory above those of the probes,
+//! each of which is an ordinary results directory.
 //!
-//! Written again after each probe, so that a search that is cut off leaves what it knew.
+//! Written again after each probe, so that a search that is cut off keeps its results so far.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::error::RecordError;
 use crate::folder_reader::read_upgraded;
 use crate::record_dir::replace_file;
 
-/// The file in the folder of a search.
+/// The file name in the directory of a search.
 pub const SEARCH: &str = "search.json";
 
 /// A search: its objective, its probes, and what they say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct SearchDocument {
-    /// Without a verdict of its own: each probe has one.
+    /// Has no verdict; each probe has its own.
     #[serde(flatten)]
     pub envelope: Envelope,
     /// What is known; while the search goes on, so far. Absent before the first probe.
@@ -136,11 +136,11 @@ pub enum Limit {
     Unknown,
 }
 
-/// Writes `document` into `folder`, in the place of the one before it, at once.
+/// Writes `document` into `folder`, replacing the previous one atomically.
 ///
 /// # Errors
 ///
-/// [`RecordError::Write`]; the old document stands then.
+/// [`RecordError::Write`]; the old document is then kept.
 pub fn write_search(folder: &Path, document: &SearchDocument) -> Result<(), RecordError> {
     let path = folder.join(SEARCH);
     let mut text = serde_json::to_vec_pretty(document).expect("a document has no keys but strings");
@@ -153,7 +153,7 @@ pub fn write_search(folder: &Path, document: &SearchDocument) -> Result<(), Reco
     written.map_err(|source| RecordError::Write { path, source })
 }
 
-/// Whether `folder` is that of a search.
+/// Whether `folder` is the directory of a search.
 pub fn is_search(folder: &Path) -> bool {
     folder.join(SEARCH).is_file()
 }
@@ -162,7 +162,7 @@ pub fn is_search(folder: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// As [`read`](crate::read).
+/// Like [`read`](crate::read).
 pub fn read_search(folder: &Path) -> Result<SearchDocument, RecordError> {
     let mut ignored = Ignored::default();
     let mut document: SearchDocument = read_upgraded(&folder.join(SEARCH), &mut ignored, time_of_1_0)?;
@@ -170,7 +170,7 @@ pub fn read_search(folder: &Path) -> Result<SearchDocument, RecordError> {
     Ok(document)
 }
 
-/// Version 1.0 had `started` and `elapsed_ns` in the place of `time`.
+/// Upgrades a document of version 1.0, which had `started` and `elapsed_ns` instead of `time`.
 fn time_of_1_0(document: &mut Map<String, Value>) {
     if document.contains_key("time") {
         return;
@@ -241,7 +241,7 @@ pub(crate) mod tests {
         assert!(matches!(read_search(folder.path()), Err(RecordError::OtherMajor { .. })));
     }
 
-    /// If this fails, a search that was kept before records had an envelope cannot be read any more.
+    /// If this fails, a search from before records had an envelope cannot be read any more.
     #[test]
     fn a_search_of_1_0_reads_as_one_of_today() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! `series.ndjson`: one line a second. Besides what people plot it holds all that a histogram log cannot, so
-//! that a folder gives back its intervals exactly.
+//! `series.ndjson`: one line per second. In addition to what people plot, it contains everything that a histogram log
+//! cannot, so that the intervals of a record can be restored exactly.
 
 use std::collections::BTreeMap;
 
@@ -159,15 +159,15 @@ pub struct ResponseNs {
 /// More threads than any host has CPUs.
 const MOST_WORKERS: usize = 4_096;
 
-/// How many numbers of a line are added up over a run.
+/// The number of values in a line that are summed over a run.
 pub(crate) const ADDENDS: usize = 18;
 
 impl Second {
-    /// The line of `interval`. `process_cpu` is what the whole process used within it.
+    /// The line for `interval`. `process_cpu` is the CPU time of the whole process within it.
     ///
     /// # Units
     ///
-    /// A sum above 2^64 - 1 ns, 584 years of waiting in one interval, is written as that.
+    /// A sum above 2^64 - 1 ns (584 years of waiting in one interval) is written as 2^64 - 1.
     pub fn of(interval: &Interval, process_cpu: Option<Nanos>) -> Second {
         let counts = interval.counts;
         let held =
@@ -223,11 +223,12 @@ impl Second {
         }
     }
 
-    /// Makes `interval` what this line was made of, but for its histograms, which are in the histogram logs.
+    /// Restores into `interval` what this line was made from, except for its histograms, which are in the histogram
+    /// logs.
     ///
     /// # Errors
     ///
-    /// [`Damage`] when a name is not known or the counts do not add up.
+    /// [`Damage`] if a name is unknown or the counts are inconsistent.
     pub fn restore(&self, interval: &mut Interval) -> Result<(), Damage> {
         self.check()?;
         interval.clear();
@@ -291,14 +292,14 @@ impl Second {
         Ok(())
     }
 
-    /// How many values the histogram of `series` may hold in this interval, least and most.
+    /// The minimum and maximum number of values in the histogram of `series` in this interval.
     pub(crate) fn expected_count(&self, series: Series) -> (u64, u64) {
         match series {
             Series::Response | Series::Service => (self.ok, self.ok),
             Series::Phase(_) => (1, self.ok),
-            // As many ticks as there were; it is no part of any request.
+            // Any number of ticks; they are not part of any request.
             Series::Hiccup => (1, u64::MAX),
-            // Of those that came so far.
+            // Of the failures that reached the phase.
             Series::FailedLag(_) => (1, self.failed),
             // A failure may be counted without its age.
             Series::Failed(outcome) => {
@@ -322,7 +323,7 @@ impl Second {
         }
     }
 
-    /// Every number of this line that is added up over a run.
+    /// Every value of this line that is summed over a run.
     pub(crate) fn addends(&self) -> [u64; ADDENDS] {
         [
             self.scheduled,
@@ -365,7 +366,7 @@ impl Second {
         if self.start_ns.checked_add(self.length_ns).is_none() {
             return Err(Damage::sum("start_ns and length_ns reach beyond 584 years"));
         }
-        // Before the search below, which is quadratic: a folder may be a stranger's.
+        // Before the search below, which is quadratic: a record may be from an untrusted source.
         if self.workers.len() > MOST_WORKERS {
             return Err(Damage::sum(format!("it has over {MOST_WORKERS} workers")));
         }
@@ -391,7 +392,7 @@ impl Second {
 }
 
 impl Second {
-    /// Each request is at most one target's, and a reason is one of its outcome's.
+    /// Checks that each request belongs to at most one target, and that there are no more reasons than failures.
     fn check_targets(&self) -> Result<(), Damage> {
         let ok = self.targets.iter().try_fold(0u64, |sum, target| sum.checked_add(target.ok));
         let mut failures = self.targets.iter().flat_map(|target| &target.failures);
@@ -425,10 +426,10 @@ pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// As many as there are numbers for.
+/// Limited by the type of their numbers.
 const TARGETS_MAX: usize = 1 << 16;
 
-/// In bytes. Our own texts have a few words; a server's are cut to it.
+/// In bytes. Our own texts have a few words; a server's message is truncated to this.
 pub(crate) const LONGEST_REASON: usize = 200;
 
 impl ResponseNs {

@@ -1,7 +1,7 @@
-//! One request as the server's kernel saw it: when it arrived, was read and was answered, and where the time went.
+//! One request as seen from the server's kernel: when it arrived, was read and was answered, and where the time went.
 //!
-//! It says nothing of how that was found out (`watch` does), nor of the way to the server. The observer of a server
-//! makes these, and `explain` joins them with the client's requests by the connection's two addresses.
+//! It does not contain how this was measured (`watch` does that), or the way to the server. The observer of a server
+//! creates these, and `explain` joins them with the client's requests by the two addresses of the connection.
 
 use std::net::SocketAddr;
 
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 units::named_enum! {
-    /// Where the time of a request at the server went, from its read to the end of its response. Exclusive, and
-    /// together they are that time to the nanosecond. In the order of [`Served::parts`].
+    /// Where the time of a request at the server went, from its read to the end of its response. The parts are
+    /// exclusive, and add up to that time to the nanosecond. In the order of [`Served::parts`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Part {
         /// A thread of the server ran for it.
         OnCpu = "on_cpu",
-        /// It had a CPU that did other work: interrupts, or the hypervisor's other guests.
+        /// It had a CPU that did other work: interrupts, or other guests of the hypervisor.
         Stolen = "stolen",
-        /// Woken, or preempted: it waited for a CPU that others had.
+        /// It was woken or preempted, and waited for a CPU that others used.
         RunQueue = "run_queue",
-        /// It gave the CPU away by itself.
+        /// It yielded the CPU.
         Yielded = "yielded",
-        /// Its group had used up its CPU quota.
+        /// Its control group had used up its CPU quota.
         Throttled = "throttled",
         /// Blocked on a block device.
         Disk = "disk",
@@ -30,9 +30,9 @@ units::named_enum! {
         Lock = "lock",
         /// Blocked on another connection.
         Network = "network",
-        /// Blocked otherwise: a sleep, a pipe, or nobody knows.
+        /// Blocked for another reason: a sleep, a pipe, or an unknown one.
         Other = "other",
-        /// No thread worked on it: the server's event loop or pool served others.
+        /// No thread worked on it: the server's event loop or thread pool worked on other requests.
         LoopWait = "loop_wait",
     }
 }
@@ -55,7 +55,7 @@ units::named_enum! {
     }
 }
 
-/// Who ran most on the CPU that a request waited for.
+/// The thread that ran longest on the CPU that a request waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Culprit {
     pub pid: u32,
@@ -64,60 +64,60 @@ pub struct Culprit {
     pub time: Nanos,
 }
 
-/// One request as the server's kernel saw it. All instants are on the monotonic clock of that host.
+/// One request as seen from the server's kernel. All instants are on the monotonic clock of that host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Served {
     /// The observer's number of its connection.
     pub connection: u64,
-    /// The client's end of the connection; `None` where the observer could not tell.
+    /// The client's end of the connection; `None` if the observer did not know it.
     pub peer: Option<SocketAddr>,
     /// The server's end.
     pub local: Option<SocketAddr>,
-    /// Which request of its connection it is, from 0, since the observer saw the connection.
+    /// The number of the request on its connection, from 0, since the observer first saw the connection.
     pub n: u64,
-    /// Its last byte is in the server's kernel; `None` where there was no stamp.
+    /// When its last byte was in the server's kernel; `None` without an arrival timestamp.
     pub arrived: Option<Nanos>,
-    /// The return of the read that brought its last byte.
+    /// When the read that took its last byte returned.
     pub read: Nanos,
-    /// Of the socket queue: the thread that read it was ready to, and waited for a CPU.
+    /// The part of the socket queue in which the thread that read it was ready to run and waited for a CPU.
     pub socket_run_queue: Nanos,
-    /// Of the socket queue: the quota of the reader's group was used up.
+    /// The part of the socket queue in which the CPU quota of the reader's control group was used up.
     pub socket_throttled: Nanos,
-    /// The completion of the first write of its response.
+    /// When the first write of its response completed.
     pub first_sent: Nanos,
-    /// The completion of the last one.
+    /// When the last write completed.
     pub done: Nanos,
-    /// In the order of [`Part::ALL`]; they sum to `done - read`.
+    /// In the order of [`Part::ALL`]; they add up to `done - read`.
     pub parts: [Nanos; Part::COUNT],
-    /// How much of [`Part::RunQueue`] it was preempted for, not woken late.
+    /// The part of [`Part::RunQueue`] for which it was preempted, rather than woken late.
     pub preempted: Nanos,
     pub preemptions: u32,
-    /// Absent where it never waited for a CPU.
+    /// `None` if it never waited for a CPU.
     pub culprit: Option<Culprit>,
-    /// Of the thread that wrote the response's last byte.
+    /// Process of the thread that wrote the response's last byte.
     pub pid: u32,
     pub tid: u32,
-    /// How often another thread took it over.
+    /// How often another thread took the request over.
     pub hand_offs: u16,
     pub protocol: Protocol,
-    /// Its place in the record's digests.
+    /// The index of its digest in the record.
     pub digest: u32,
     /// HTTP status and the like.
     pub status: Option<u16>,
-    /// What the function returned that `--class` names.
+    /// The value returned by the function that `--class` names.
     pub class: Option<i64>,
     pub request_bytes: u64,
     pub response_bytes: u64,
 }
 
 impl Served {
-    /// Its time at the server: read → done.
+    /// Its time at the server: from read to done.
     #[inline]
     pub fn response(&self) -> Nanos {
         self.done.saturating_sub(self.read)
     }
 
-    /// Arrived in the kernel → read by the server; absent where there was no stamp.
+    /// From arrived in the kernel to read by the server; `None` without an arrival timestamp.
     #[inline]
     pub fn socket_queue(&self) -> Option<Nanos> {
         self.arrived.map(|arrived| self.read.saturating_sub(arrived))
@@ -129,8 +129,8 @@ impl Served {
         self.parts[part as usize]
     }
 
-    /// The same on a clock that is so many nanoseconds ahead. A request keeps its length, where it does not fall out
-    /// of the clock's range.
+    /// The same request on a clock that is `ahead` by that many nanoseconds. Its length is unchanged, unless it leaves
+    /// the range of the clock.
     #[must_use]
     pub fn later(mut self, ahead: i64) -> Served {
         let later = |at: Nanos| Nanos(at.0.saturating_add_signed(ahead));
@@ -141,14 +141,13 @@ impl Served {
         self
     }
 
-    /// What the law of this type leaves over, as nanoseconds: `done - read` less all parts. 0, or the observer is
-    /// wrong.
+    /// `done - read` minus all parts, in nanoseconds. Anything but 0 is an error of the observer.
     pub fn residual(&self) -> i128 {
         let parts: i128 = self.parts.iter().map(|part| i128::from(part.0)).sum();
         i128::from(self.done.0) - i128::from(self.read.0) - parts
     }
 
-    /// Its instants are in order and its parts are its time.
+    /// Whether its instants are in order and its parts add up to its time.
     pub fn is_lawful(&self) -> bool {
         let in_order = self.arrived.is_none_or(|arrived| arrived <= self.read)
             && self.read <= self.first_sent

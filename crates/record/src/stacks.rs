@@ -1,25 +1,25 @@
-//! Stacks with weights, as a profile keeps them: collapsed text, the share of each frame, and what changed between two.
+//! Weighted stacks of a profile: collapsed text, the share of each frame, and the change between two profiles.
 //!
-//! A stack is a line `root;…;leaf`, its weight a number after a space: what flame-graph tools read. Names of frames
-//! are data of strangers: [`clean_frame`] makes one fit for a line. Which frames wait for what is in [`waits`].
+//! A stack is a line `root;…;leaf` followed by a space and its weight, the format of flame-graph tools. Names of frames
+//! are untrusted: [`clean_frame`] makes a name safe for a line. [`waits`] defines which frames wait for what.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 pub mod waits;
 
-/// A frame longer than this is cut: templates of C++ reach kilobytes.
+/// The maximum length of a frame in characters: C++ templates reach kilobytes.
 pub const FRAME_LONGEST: usize = 400;
-/// Lines of a file longer than this are no stacks: 127 frames of each side, each of the longest with its escapes.
+/// The maximum length of a line: 127 frames each of user space and kernel, all of maximum length with escapes.
 const LINE_LONGEST: usize = 1 << 20;
 
-/// Stacks and their weights, in a unit that the caller knows.
+/// Stacks and their weights, in a unit chosen by the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stacks {
     weights: BTreeMap<String, u64>,
 }
 
-/// How much of all weight is in a frame.
+/// The weight of one frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameWeight {
     pub frame: String,
@@ -40,19 +40,19 @@ pub struct FrameChange {
 }
 
 impl FrameChange {
-    /// By how much its share with all it calls grew.
+    /// By how much its share grew, including all that it calls.
     pub fn change(&self) -> f64 {
         self.total_after - self.total_before
     }
 
-    /// By how much the frame's own share of the whole grew.
+    /// By how much the share of the frame itself grew.
     pub fn own_change(&self) -> f64 {
         self.own_after - self.own_before
     }
 }
 
 impl Stacks {
-    /// Adds a stack, root first. Frames have been through [`clean_frame`].
+    /// Adds a stack, root first. Frames must have been passed through [`clean_frame`].
     pub fn add<'a>(&mut self, frames: impl IntoIterator<Item = &'a str>, weight: u64) {
         let mut line = String::new();
         for frame in frames {
@@ -72,13 +72,14 @@ impl Stacks {
         *sum = sum.saturating_add(weight);
     }
 
-    /// Every weight divided by `by`, to the nearest; what comes to 0 goes.
+    /// Divides every weight by `by`, rounded to the nearest; stacks whose weight becomes 0 are removed.
     pub fn scaled_down(self, by: u64) -> Stacks {
         let scaled = self.weights.into_iter().map(|(line, weight)| (line, (weight + by / 2) / by));
         Stacks { weights: scaled.filter(|(_, weight)| *weight > 0).collect() }
     }
 
-    /// Each stack without the kernel's frames at its leaf, unless it has no others: where the program itself waits.
+    /// Each stack without the kernel's frames at its leaf, unless it has no others: the place in the program that
+    /// waits.
     pub fn outside_kernel(&self) -> Stacks {
         let mut outside = Stacks::default();
         for (line, weight) in &self.weights {
@@ -121,16 +122,16 @@ impl Stacks {
     ///
     /// # Errors
     ///
-    /// When `out` fails.
+    /// Errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         self.lines().try_for_each(|line| writeln!(out, "{line}"))
     }
 
-    /// Reads collapsed text, of whatever tool: frames are cleaned.
+    /// Parses collapsed text from any tool: frames are cleaned.
     ///
     /// # Errors
     ///
-    /// The number of the first line that is none, from 1, and what is wrong with it.
+    /// The number of the first invalid line, from 1, and what is wrong with it.
     pub fn parse(text: &str) -> Result<Stacks, (usize, &'static str)> {
         let mut stacks = Stacks::default();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -146,9 +147,10 @@ impl Stacks {
         Ok(stacks)
     }
 
-    /// Each frame's weights, the largest own weight first. A frame that is in a stack twice counts once in its total.
+    /// Each frame's weights, the largest own weight first. A frame that is in a stack twice is counted once in its
+    /// total.
     ///
-    /// The root of a stack names the thread and is no frame.
+    /// The root of a stack names the thread and is not counted as a frame.
     pub fn frames(&self) -> Vec<FrameWeight> {
         let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let mut seen = HashSet::new();
@@ -174,8 +176,8 @@ impl Stacks {
     }
 }
 
-/// What changed from one picture to another: the frame whose share with all it calls grew most first, and of a chain
-/// of calls that grew alike the one that grew itself.
+/// What changed from one picture to another. The frame whose total share grew most comes first; in a chain of calls
+/// that grew equally, the one whose own share grew.
 pub fn changes(before: &Stacks, after: &Stacks) -> Vec<FrameChange> {
     let mut changes: BTreeMap<String, FrameChange> = BTreeMap::new();
     let mut note = |stacks: &Stacks, set: fn(&mut FrameChange, f64, f64)| {
@@ -201,9 +203,10 @@ pub fn changes(before: &Stacks, after: &Stacks) -> Vec<FrameChange> {
     changes
 }
 
-/// A name fit for one frame of collapsed text and for a terminal: no separator, no control character, not too long.
+/// A name made safe for one frame of collapsed text and for a terminal: no separator, no control character, not too
+/// long.
 ///
-/// An empty one is `[unknown]`.
+/// An empty name becomes `[unknown]`.
 pub fn clean_frame(name: &str) -> String {
     let shown = crate::escape_text(name.trim());
     let mut clean: String = shown.chars().map(|c| if c == ';' { ':' } else { c }).collect();
@@ -239,7 +242,7 @@ mod tests {
         assert_eq!(Stacks::parse(&format!("{} 1", "a;".repeat(1 << 20))), Err((1, "it is over 1 MiB long")));
     }
 
-    /// If this fails, a recursion has more than all of the time.
+    /// If this fails, a recursive function takes more than all of the time.
     #[test]
     fn a_frame_counts_once_a_stack() {
         let frames = stacks("t;main;f;f;f 4\nt;main;g 1").frames();
@@ -247,7 +250,7 @@ mod tests {
         assert_eq!(shown, [("f", 4, 4), ("g", 1, 1), ("main", 0, 5)]);
     }
 
-    /// If this fails, a longer run looks slower, function for function.
+    /// If this fails, a longer run looks slower, function by function.
     #[test]
     fn a_change_is_one_of_shares() {
         let changes = changes(&stacks("t;main;f 50\nt;main;g 50"), &stacks("t;main;f 300\nt;main;g 100"));
@@ -257,7 +260,7 @@ mod tests {
         assert!((changes.last().unwrap().own_change() + 0.25).abs() < 1e-9);
     }
 
-    /// If this fails, what was made slower is reported by the helper that everybody calls.
+    /// If this fails, a slower function is hidden by the helper that everything calls.
     #[test]
     fn who_calls_a_helper_more_is_named_before_the_helper() {
         let before = stacks("t;main;f;copy 30\nt;main;g;copy 70");
@@ -266,7 +269,7 @@ mod tests {
         assert_eq!(changes.last().unwrap().frame, "g");
     }
 
-    /// If this fails, a function of the server makes lines and frames of its own, or writes to the terminal.
+    /// If this fails, the name of a server's function adds lines or frames, or controls the terminal.
     #[test]
     fn a_name_is_one_frame_on_one_line() {
         assert_eq!(clean_frame("a;b\nc\u{1b}[2J 7"), "a:b\\u{a}c\\u{1b}[2J 7");

@@ -1,7 +1,7 @@
-//! What the client and its host went through in one interval, next to the requests: the evidence of the audit that
-//! no histogram holds.
+//! The state of the client and its host in one interval, in addition to the requests: evidence for the audit that is
+//! not in a histogram.
 //!
-//! These are wire types of `series.ndjson`. What could not be read is absent; `run.json` says why.
+//! These are wire types of `series.ndjson`. Values that could not be read are absent; `run.json` states why.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -30,7 +30,7 @@ pub struct WorkerSecond {
 }
 
 impl WorkerSecond {
-    /// Adds what the same worker did at another time.
+    /// Adds the figures of the same worker from another interval.
     pub(crate) fn merge(&mut self, other: &WorkerSecond) {
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         self.run_queue_ns = sum(self.run_queue_ns, other.run_queue_ns);
@@ -135,7 +135,7 @@ pub struct GroupMemory {
 }
 
 impl GroupResources {
-    /// Adds another group at the same time.
+    /// Adds another group at the same time. A value is absent if either is.
     pub fn plus(self, other: GroupResources) -> GroupResources {
         let both = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(a, b)| a.saturating_add(b));
         GroupResources {
@@ -152,7 +152,7 @@ impl GroupResources {
         }
     }
 
-    /// Adds the same group at another time: counts are summed, of sizes the higher one remains.
+    /// Adds the same group at another time: counts are summed; of sizes, the larger one is kept.
     pub fn merge(self, other: GroupResources) -> GroupResources {
         GroupResources {
             processes: self.processes.max(other.processes),
@@ -221,7 +221,7 @@ mod tests {
         let other = GroupResources { processes: 1, resident_bytes: 30, major_faults: Some(1), ..one };
         let sum = one.plus(other);
         assert_eq!((sum.processes, sum.resident_bytes, sum.minor_faults), (3, 130, Some(14)));
-        // Absent in one is absent of the sum.
+        // A value that is absent in one is absent in the sum.
         assert_eq!(sum.major_faults, None);
         let both = one.merge(other);
         assert_eq!((both.processes, both.resident_bytes, both.minor_faults), (2, 100, Some(14)));

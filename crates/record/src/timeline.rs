@@ -13,9 +13,9 @@ use crate::phase::{Edge, Phase};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     at: [Nanos; Edge::COUNT],
-    /// One bit a phase.
+    /// One bit per phase, set if it took place.
     present: u16,
-    /// How many edges have been stamped or skipped.
+    /// How many edges have been timestamped or skipped.
     len: u8,
 }
 
@@ -36,7 +36,7 @@ impl Timeline {
     ///
     /// # Panics
     ///
-    /// In debug builds, when `phase` has already ended.
+    /// In debug builds, if `phase` has already ended.
     #[inline]
     pub fn end(&mut self, phase: Phase, at: Nanos) -> Nanos {
         let edge = phase.end() as usize;
@@ -71,7 +71,7 @@ impl Timeline {
     ///
     /// # Panics
     ///
-    /// In debug builds, when `phase` is not the last one ended.
+    /// In debug builds, if `phase` is not the last one that ended.
     #[inline]
     pub fn pull_back(&mut self, phase: Phase, at: Nanos) {
         let edge = phase.end() as usize;
@@ -85,7 +85,7 @@ impl Timeline {
         ((edge as u8) < self.len).then(|| self.at[edge as usize])
     }
 
-    /// When it was intended.
+    /// The intended start.
     #[inline]
     pub fn due_at(&self) -> Nanos {
         self.at[0]
@@ -97,7 +97,7 @@ impl Timeline {
         self.at[self.len as usize - 1]
     }
 
-    /// The phase the request is in: the first that has not ended, or `None` when it is complete.
+    /// The phase that the request is in: the first that has not ended, or `None` if it is complete.
     pub fn current(&self) -> Option<Phase> {
         Phase::ALL.get(self.len as usize - 1).copied()
     }
@@ -109,7 +109,7 @@ impl Timeline {
         (self.present & (1 << phase as u16) != 0).then(|| self.at[end] - self.at[end - 1])
     }
 
-    /// All ten phases have ended or were skipped.
+    /// Whether all ten phases have ended or were skipped.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.len as usize == Edge::COUNT
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(timeline.current(), Some(Phase::Wait));
     }
 
-    /// On loopback the response can be here before the write that sent the request returns.
+    /// On loopback the response can arrive before the write that sent the request returns.
     #[test]
     fn an_answer_that_overtakes_the_send_ends_it() {
         let mut timeline = Timeline::due(Nanos(0));

@@ -1,8 +1,8 @@
-//! `clock.json`: how far the clock of an observer's host lies ahead of the client's, as exchanges of stamps told it.
+//! `clock.json`: how far the clock of an observer's host is ahead of the client's, measured by exchanging timestamps.
 //!
-//! The client notes its own time, asks for the other's, and notes its own again: the other's stamp is between the
-//! two. That bounds the difference whatever the way took; no wall clock is asked. Whoever leads an observer on
-//! another host writes the file next to its record, `explain` reads it.
+//! The client reads its own clock, asks for the other's time, and reads its own clock again: the other timestamp is
+//! between the two. That bounds the difference, whatever the network delay; no wall clock is involved. The program that
+//! controls an observer on another host writes the file next to the observer's record; `explain` reads it.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ use crate::record_dir::{read_file, replace_file};
 
 const FILE: &str = "clock.json";
 
-/// A day of readings, one a second, takes half of it.
+/// A day of readings, one per second, takes half of it.
 const LONGEST: u64 = 16 << 20;
 
-/// No two clocks run apart faster than this share of the time: the kernel slews a clock by a two thousandth at most,
-/// and a crystal is off by a ten thousandth.
+/// Two clocks drift apart by at most one part in this many: the kernel slews a clock by at most 1/2000, and a crystal
+/// is off by 1/10000.
 const FASTEST: i128 = 1_000;
 
 /// The clocks of two hosts, held against each other.
@@ -47,15 +47,15 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Of an exchange that the client began and ended at these instants of its own, and in which the other said
-    /// `reported`. `None` where they are none of any clock.
+    /// The reading from an exchange that the client began and ended at these times of its own clock, and in which the
+    /// other host reported `reported`. `None` if the times are invalid.
     pub fn of(begun: Nanos, reported: Nanos, ended: Nanos) -> Option<ClockReading> {
         let ahead = |own: Nanos| i64::try_from(i128::from(reported.0) - i128::from(own.0)).ok();
         let at_ns = begun.0 + ended.0.checked_sub(begun.0)? / 2;
         Some(ClockReading { at_ns, least_ns: ahead(ended)?, most_ns: ahead(begun)? })
     }
 
-    /// How far the truth may lie from [`ClockReading::ahead`].
+    /// The maximum error of [`ClockReading::ahead`].
     pub fn error(&self) -> Nanos {
         Nanos((self.most_ns.abs_diff(self.least_ns)).div_ceil(2))
     }
@@ -67,17 +67,17 @@ impl ClockReading {
 }
 
 impl TwoClocks {
-    /// So many are kept; later ones are left out.
+    /// The maximum number of readings; later ones are left out.
     pub const MOST: usize = 100_000;
 
-    /// Of readings in the order of time.
+    /// `readings` must be in the order of time.
     pub fn new(client_boot_id: Option<String>, mut readings: Vec<ClockReading>) -> TwoClocks {
         readings.truncate(TwoClocks::MOST);
         TwoClocks { schema_version: SCHEMA_VERSION, client_boot_id, readings }
     }
 
-    /// How far the observer's clock was ahead when it showed `reported`: between two readings as if the clocks had run
-    /// apart evenly. `None` without a reading.
+    /// How far the observer's clock was ahead when it showed `reported`, in nanoseconds. Between two readings, the
+    /// clocks are assumed to have drifted evenly. `None` without a reading.
     pub fn ahead_at(&self, reported: Nanos) -> Option<i128> {
         let own = i128::from(reported.0) - self.readings.first()?.ahead();
         let next = self.readings.partition_point(|reading| i128::from(reading.at_ns) <= own);
@@ -93,13 +93,12 @@ impl TwoClocks {
         }
     }
 
-    /// How far [`TwoClocks::ahead_at`] may be off between the first reading and the last: as far as the worst of
-    /// them.
+    /// The maximum error of [`TwoClocks::ahead_at`] between the first and the last reading: that of the worst reading.
     pub fn error(&self) -> Option<Nanos> {
         self.readings.iter().map(ClockReading::error).max()
     }
 
-    /// Two neighbours tell of clocks that ran apart faster than clocks do: one of the hosts was suspended or moved.
+    /// Whether two consecutive readings differ more than clocks can drift: one of the hosts was suspended or moved.
     pub fn contradicts_itself(&self) -> bool {
         self.readings.windows(2).any(|pair| {
             let apart = i128::from((pair[1].least_ns).max(pair[0].least_ns))
@@ -124,7 +123,7 @@ impl TwoClocks {
     ///
     /// # Errors
     ///
-    /// What a damaged or hostile file deserves.
+    /// If the file is damaged or hostile.
     pub fn read(folder: &Path) -> Result<Option<TwoClocks>, RecordError> {
         let path = folder.join(FILE);
         let Some(text) = read_file(&path, LONGEST)? else { return Ok(None) };
@@ -151,7 +150,7 @@ pub(crate) mod tests {
     const S: u64 = 1_000_000_000;
 
     pub(crate) fn clocks() -> TwoClocks {
-        // Ahead by 100 s; ten milliseconds more after a hundred seconds. Each exchange took 200 us.
+        // Ahead by 100 s, and by ten milliseconds more after a hundred seconds. Each exchange took 200 us.
         let reading = |at: u64, ahead: u64| {
             let reported = Nanos(at + 100 * S + ahead);
             ClockReading::of(Nanos(at - 100_000), reported, Nanos(at + 100_000)).unwrap()
@@ -163,7 +162,7 @@ pub(crate) mod tests {
     fn an_instant_of_the_other_clock_is_found_on_ours() {
         let clocks = clocks();
         let ahead = |reported: u64| clocks.ahead_at(Nanos(reported)).unwrap();
-        // Half the way between the readings, half the drift.
+        // Half-way between the readings, half of the drift.
         assert!((ahead(200 * S) - i128::from(100 * S + S / 200)).abs() < 10_000);
         assert_eq!((ahead(0), ahead(900 * S)), (i128::from(100 * S), i128::from(100 * S + S / 100)));
         assert_eq!(clocks.error(), Some(Nanos(100_000)));
@@ -179,7 +178,7 @@ pub(crate) mod tests {
         assert_eq!(ClockReading::of(Nanos(2), Nanos(0), Nanos(1)), None);
     }
 
-    /// A host that was suspended: its clock was stalled for a second.
+    /// A host was suspended: its clock was stopped for a second.
     #[test]
     fn a_clock_that_stood_still_is_noticed() {
         let mut clocks = clocks();

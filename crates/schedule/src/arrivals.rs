@@ -16,9 +16,9 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// When request `n` is due; [`Nanos::MAX`] when there is none of that number. Never decreases with `n`.
+    /// When request `n` is due; [`Nanos::MAX`] if there is no such request. Never decreases with `n`.
     ///
-    /// Stateless, and for a random process at a cost that grows with `n`: to walk along the schedule, use
+    /// Stateless; for a random process the cost grows with `n`. To walk along the schedule, use
     /// [`Cursor`](crate::Cursor).
     #[inline]
     pub fn due(&self, n: u64) -> Nanos {
@@ -36,7 +36,7 @@ impl Arrivals {
         }
     }
 
-    /// How many requests there are in all; `None` when the schedule has no end.
+    /// The total number of requests; `None` if the schedule has no end.
     pub fn total(&self) -> Option<u64> {
         match self {
             Arrivals::Constant(_) => None,
@@ -44,7 +44,7 @@ impl Arrivals {
         }
     }
 
-    /// Where the schedule ends; `None` when it has no end.
+    /// When the schedule ends; `None` if it has no end.
     pub fn end(&self) -> Option<Nanos> {
         match self {
             Arrivals::Constant(_) => None,
@@ -52,7 +52,7 @@ impl Arrivals {
         }
     }
 
-    /// The seed, where the schedule depends on one.
+    /// The seed, if the schedule depends on one.
     pub fn seed(&self) -> Option<u64> {
         match self {
             Arrivals::Constant(_) => None,

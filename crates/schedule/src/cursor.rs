@@ -1,4 +1,4 @@
-//! One worker's walk along the schedule: its own request numbers, in order, without allocating on the way.
+//! One worker's walk along the schedule: the numbers of its own requests in order, without allocations.
 
 use units::Nanos;
 
@@ -18,18 +18,18 @@ use crate::stages::{Placed, Stages};
 pub struct Cursor {
     arrivals: Arrivals,
     residue: Residue,
-    /// How many of its numbers it has passed.
+    /// How many of its own requests it has passed.
     passed: u64,
     next: Nanos,
-    /// The stage that the walk is in.
+    /// The index of the stage that the walk is in.
     stage: usize,
-    /// Made once, for all stages that need it.
+    /// Allocated once, for all stages that need it.
     points: Option<Points>,
     sorter: Option<Sorter>,
 }
 
 impl Cursor {
-    /// A walk at the first number of `residue`. Allocates what the whole walk needs.
+    /// A walk that begins at the first number of `residue`. Allocates everything that the whole walk needs.
     pub fn new(arrivals: Arrivals, residue: Residue) -> Cursor {
         let (mut points, mut sorter) = (None, None);
         if let Arrivals::Staged(stages) = &arrivals {
@@ -46,7 +46,7 @@ impl Cursor {
         cursor
     }
 
-    /// When the worker's next request is due; [`Nanos::MAX`] when there is none left.
+    /// When the worker's next request is due; [`Nanos::MAX`] if there is none left.
     #[inline]
     pub fn due(&self) -> Nanos {
         self.next

@@ -1,4 +1,4 @@
-//! When disturbances are due: one after another, each from a begin to an end, as a pure function of its number.
+//! When disturbances are due, as a pure function of their number.
 //!
 //! An episode is one disturbance. The *n*-th begins at start + *n* · every, moved at random by at most ±jitter, so
 //! that it does not run in lockstep with what it disturbs; episodes never overlap. Only whole episodes are planned:
@@ -9,10 +9,10 @@ use units::Nanos;
 
 use crate::random::Stream;
 
-/// The options that make a schedule of episodes. Times count from the start of the run.
+/// The options that define a schedule of episodes. Times are offsets from the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timing {
-    /// Begin of the first episode, before jitter. Default: one `every`, or 0 without it.
+    /// Begin of the first episode, before jitter. Default: the value of `every`, or 0 without it.
     pub start: Option<Nanos>,
     /// From one begin to the next. Without it there is one episode.
     pub every: Option<Nanos>,
@@ -22,24 +22,24 @@ pub struct Timing {
     pub jitter: Nanos,
     /// Seed of the jitter.
     pub seed: u64,
-    /// The most episodes to plan.
+    /// The maximum number of episodes.
     pub count: Option<u64>,
     /// The end of the run.
     pub until: Option<Nanos>,
 }
 
-/// One disturbance. Times count from the start of the run.
+/// One disturbance. Times are offsets from the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Episode {
     /// Its number, from 0.
     pub n: u64,
     /// When it begins.
     pub begin: Nanos,
-    /// When it ends; `None`: when the run is ended by hand.
+    /// When it ends; `None`: when somebody ends the run.
     pub end: Option<Nanos>,
 }
 
-/// Why no schedule can be made from a [`Timing`]. Each message is one line.
+/// Why a [`Timing`] is invalid. Each message is one line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TimingError {
     #[error("--every needs the length of each disturbance; add for example --for 50ms")]
@@ -77,7 +77,7 @@ impl Episodes {
     ///
     /// # Errors
     ///
-    /// [`TimingError`] where episodes would overlap or have no length, or no whole one fits into the run.
+    /// [`TimingError`] if episodes would overlap or have no length, or if no complete one fits into the run.
     pub fn new(timing: Timing) -> Result<Episodes, TimingError> {
         match (timing.every, timing.length) {
             (_, Some(Nanos::ZERO)) => return Err(TimingError::NoTime),
@@ -106,7 +106,7 @@ impl Episodes {
         Ok(episodes)
     }
 
-    /// Episode `n`, or `None` when there are fewer.
+    /// Episode `n`, or `None` if there are fewer.
     pub fn nth(&self, n: u64) -> Option<Episode> {
         let most = if self.timing.every.is_some() { self.timing.count } else { Some(1) };
         if most.is_some_and(|most| n >= most) || self.timing.count == Some(0) {
@@ -120,12 +120,12 @@ impl Episodes {
         }
     }
 
-    /// The end of the run, where one was set; may be later than the end of the last episode.
+    /// The end of the run, if one was set; may be later than the end of the last episode.
     pub fn until(&self) -> Option<Nanos> {
         self.timing.until
     }
 
-    /// Whether the run goes on until somebody ends it.
+    /// Whether the run continues until somebody ends it.
     pub fn is_endless(&self) -> bool {
         let timing = &self.timing;
         timing.until.is_none()
@@ -139,12 +139,12 @@ impl Episodes {
         let even = n.saturating_mul(self.timing.every.map_or(0, |every| every.0));
         let centre = self.start.saturating_add(Nanos(even));
         let moved = self.stream.up_to(n, self.timing.jitter.0.saturating_mul(2));
-        // A first episode that would begin before the run begins with it.
+        // A first episode that would begin before the run begins with the run.
         centre.saturating_add(Nanos(moved)).saturating_sub(self.timing.jitter)
     }
 }
 
-/// Different from the streams of arrivals: a run and its disturbance may have the same seed.
+/// Different from the labels of arrivals: a run and its disturbance may have the same seed.
 const LABEL: u64 = 0xd157;
 
 #[cfg(test)]
@@ -203,7 +203,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// If this fails, a process is frozen twice over, or a seed does not reproduce the same disturbances.
+        /// If this fails, a process is frozen twice at the same time, or a seed does not reproduce the same
+        /// disturbances.
         #[test]
         fn moved_episodes_never_overlap_and_depend_on_the_seed_alone(
             seed in proptest::prelude::any::<u64>(), every in 10u64..1_000, length in 1u64..10, part in 0u64..=100

@@ -1,9 +1,9 @@
-//! Requests that are moved by a random time each, and renumbered in the order of time.
+//! Requests that are each moved by a random time, and renumbered in the order of time.
 //!
-//! Request *i* is at its evenly spaced place plus a random time, uniform over ±j. Where j is over half a gap, some
-//! requests change places. The *n*-th of the schedule is then the *n*-th in the order of time: the set of instants
-//! depends on the numbers only, whatever the number of workers, and time never goes back. A request that would fall
-//! before the stage's begin or after its end is mirrored there, so that a stage contains exactly its requests and
+//! Request *i* is at its evenly spaced position plus a random time, uniform over ±j. If j is over half a gap, some
+//! requests change places. The *n*-th request of the schedule is then the *n*-th in the order of time: the set of
+//! instants depends only on the numbers, whatever the number of workers, and time never goes back. A request that would
+//! be before the stage's begin or after its end is mirrored there, so that a stage contains exactly its requests and
 //! none is lost where two stages meet.
 
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use crate::random::Stream;
 use crate::shape::{ONE, Shape};
 use crate::stage::Jitter;
 
-/// The most requests that may change places with each other. A worker keeps as many in memory: half a megabyte.
+/// The maximum number of requests that may change places with each other. A worker keeps as many in memory: 512 KiB.
 pub(crate) const MOST_MIXED: u64 = 65_536;
 
 /// The jittered requests of one stage.
@@ -28,7 +28,8 @@ pub(crate) struct Jittered {
     pub count: u64,
     jitter: Jitter,
     stream: Stream,
-    /// The largest move and the stage's end, in nanoseconds or, for a share of the gap, in steps of position.
+    /// The largest move and the stage's end: in nanoseconds or, if the jitter is a share of the gap, in steps of
+    /// position.
     half: u64,
     end: u64,
 }
@@ -51,7 +52,7 @@ impl Jittered {
         Jittered { shape, over, phase, count, jitter, stream, half, end }
     }
 
-    /// The most requests that may change places with each other.
+    /// The maximum number of requests that may change places with each other.
     pub(crate) fn mixed(shape: &Shape, jitter: Jitter) -> u64 {
         let reach = match jitter {
             Jitter::Time(time) => 2.0 * time.as_secs_f64() * shape.peak_per_s(),
@@ -60,12 +61,12 @@ impl Jittered {
         reach as u64 + 2
     }
 
-    /// When the `n`-th in the order of time is due.
+    /// When the `n`-th request in the order of time is due.
     pub(crate) fn due(&self, n: u64) -> Nanos {
         if n >= self.count {
             return Nanos::MAX;
         }
-        // Requests that surely come before it, or surely after, need not be looked at.
+        // Requests that certainly come before it, or certainly after it, need not be considered.
         let centre = self.centre(n);
         let first =
             partition(n, |i| self.centre(i).saturating_add(self.half) < centre.saturating_sub(self.half));
@@ -79,7 +80,7 @@ impl Jittered {
         self.time(*place)
     }
 
-    /// How many are due before `end`.
+    /// How many requests are due before `end`.
     pub(crate) fn count_before(&self, end: Nanos) -> u64 {
         let surely = |i| self.time(self.centre(i).saturating_add(self.half)) < end;
         let perhaps = |i: &u64| self.time(self.centre(*i).saturating_sub(self.half)) < end;
@@ -120,11 +121,11 @@ impl Jittered {
     }
 }
 
-/// Puts jittered requests into the order of time as a walk reaches them.
+/// Sorts jittered requests by time, as a walk reaches them.
 #[derive(Debug, Clone)]
 pub(crate) struct Sorter {
     of: Jittered,
-    /// Requests that have been drawn and may not be the next yet.
+    /// Requests that have been drawn and may not be the next one yet.
     waiting: BinaryHeap<Reverse<u64>>,
     /// The first request that has not been drawn.
     unread: u64,
@@ -134,19 +135,19 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// Allocates room for all that may change places, so that a walk never allocates.
+    /// Allocates room for all requests that may change places, so that a walk never allocates.
     pub(crate) fn new(of: Jittered, mixed: u64) -> Sorter {
         let room = usize::try_from(mixed.min(MOST_MIXED)).expect("what may be mixed is bounded") + 1;
         Sorter { of, waiting: BinaryHeap::with_capacity(room), unread: 0, next: 0, last: 0 }
     }
 
-    /// Starts another stage in the same memory.
+    /// Begins another stage in the same memory.
     pub(crate) fn restart(&mut self, of: Jittered) {
         self.waiting.clear();
         (self.of, self.unread, self.next, self.last) = (of, 0, 0, 0);
     }
 
-    /// When the `n`-th in the order of time is due; `n` grows from call to call.
+    /// When the `n`-th request in the order of time is due; `n` must not decrease from call to call.
     pub(crate) fn due(&mut self, n: u64) -> Nanos {
         while self.next <= n && self.next < self.of.count {
             self.last = self.pop();

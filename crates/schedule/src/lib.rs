@@ -1,10 +1,10 @@
 //! When request *n* is due: pure functions of *n* and a seed, with no clock.
 //!
 //! There is one global schedule. Workers split it by residue ([`Residue`]), so the union of what they send is exactly
-//! the schedule, whatever their number; each walks its share with a [`Cursor`]. A schedule is a sequence of stages
-//! ([`Stage`]): a shape of the rate ([`Shape`]), and the process that places requests along it ([`Process`]). The
-//! text forms of stages and think times, for command lines and files, are parsed and printed here too. Disturbances
-//! have a schedule of their own ([`Episodes`]).
+//! the schedule, whatever their number; each walks along its share with a [`Cursor`]. A schedule is a sequence of
+//! stages ([`Stage`]), each with a shape of the rate ([`Shape`]) and a process that places requests along it
+//! ([`Process`]). Stages and think times are also parsed from text and printed here, for command lines and files.
+//! Disturbances have their own schedule ([`Episodes`]).
 
 mod arrivals;
 mod cursor;

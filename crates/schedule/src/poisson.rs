@@ -1,17 +1,18 @@
-//! The points of a Poisson process with one request per unit, by number, without computing those before it.
+//! The points of a Poisson process with one request per unit, by number, without computing the earlier ones.
 //!
-//! Gaps come in blocks. The length of a block, a sum of exponentials, is drawn at once as a gamma; the gaps within
-//! are exponentials scaled to it. That is the same process, because the sum of independent exponentials is
-//! independent of their proportions (Devroye, Non-Uniform Random Variate Generation, 1986, V.2). So reaching a far
-//! point costs one draw per block on the way, and every worker walks the same points.
+//! Gaps are drawn in blocks. The length of a block, a sum of exponentials, is drawn at once as a gamma; the gaps within
+//! it are exponentials scaled to that length. This is the same process, because the sum of independent exponentials is
+//! independent of their proportions (Devroye, Non-Uniform Random Variate Generation, 1986, V.2). So reaching a distant
+//! point costs one draw per block on the way, and every worker gets the same points.
 
 use crate::random::Stream;
 use crate::shape::ONE;
 
-/// Points in a block. Filling one takes some 3 us, which a worker pays between two requests; passing one, 50 ns.
+/// Points per block. Computing a block takes some 3 us, which a worker spends between two requests; skipping one, 50
+/// ns.
 pub(crate) const BLOCK: u64 = 256;
 
-/// Draws of a block's stream from here on give its length; those before give its gaps.
+/// A block's length uses the draws of its stream from this position on; its gaps use those before it.
 const LENGTH_DRAWS: u64 = BLOCK;
 
 /// The block of points that a walk has reached. Walks forward only.
@@ -19,7 +20,7 @@ const LENGTH_DRAWS: u64 = BLOCK;
 pub(crate) struct Points {
     stream: Stream,
     block: u64,
-    /// The position at which the block begins: the last point of the one before.
+    /// The position at which the block begins: the last point of the block before.
     base: u64,
     length: u64,
     /// Whether `positions` are those of this block.
@@ -39,13 +40,13 @@ impl Points {
         }
     }
 
-    /// Starts again with another stream, in the same memory.
+    /// Restarts with another stream, in the same memory.
     pub(crate) fn restart(&mut self, stream: Stream) {
         (self.stream, self.block, self.base, self.filled) = (stream, 0, 0, false);
         self.length = length(stream, 0);
     }
 
-    /// The position of point `n`, which is in this block or a later one.
+    /// The position of point `n`, which must be in this block or a later one.
     pub(crate) fn position(&mut self, n: u64) -> u64 {
         while self.block < n / BLOCK {
             self.next_block();
@@ -83,7 +84,7 @@ impl Points {
         }
         let scale = self.length as f64 / sum;
         for (position, place) in self.positions.iter_mut().zip(places) {
-            // Rounding must not reach past the next block's begin.
+            // Rounding must not go beyond the begin of the next block.
             *position = self.base + ((place * scale) as u64).min(self.length);
         }
         self.filled = true;

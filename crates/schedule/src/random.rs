@@ -1,9 +1,9 @@
 //! Random numbers by position: the *n*-th of a stream is a pure function of seed and *n*.
 //!
-//! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
-//! constants of Vigna's splitmix64.c (public domain). Its state only counts, so any number can be computed without
-//! those before it, and workers agree without communicating. Logarithm and cosine come from `libm`, not from the
-//! system: the same seed gives the same schedule on every host, to the last bit.
+//! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the constants
+//! of Vigna's splitmix64.c (public domain). Its state is a counter, so any number can be computed without the earlier
+//! ones, and workers agree without communicating. Logarithm and cosine are from `libm`, not from the system, so the
+//! same seed gives the same schedule on every host, to the last bit.
 
 /// The golden ratio in 64 bits, the step of SplitMix64's counter.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -15,9 +15,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Stream `label` of `seed`. Streams with different labels have nothing in common.
+    /// Stream `label` of `seed`. Streams with different labels are independent.
     pub fn new(seed: u64, label: u64) -> Stream {
-        // Keys that differ by a multiple of the step would be one sequence, shifted: mixed, they do not.
+        // Keys that differ by a multiple of the step would give the same sequence, shifted, so they are mixed.
         Stream { key: mix(mix(seed.wrapping_add(STEP)) ^ label.wrapping_mul(STEP)) }
     }
 
@@ -79,20 +79,20 @@ impl Stream {
         }
     }
 
-    /// Standard normal, of two numbers of this stream (Box and Muller, 1958).
+    /// Standard normal, from two numbers of this stream (Box and Muller, 1958).
     fn normal(self, n: u64) -> f64 {
         (-2.0 * libm::log(self.unit(n))).sqrt() * libm::cos(std::f64::consts::TAU * self.unit(n + 1))
     }
 }
 
-/// What SplitMix64 gives next where its state is `state`. Every state gives another number, and neighbours have nothing
-/// in common, so it also serves to mix several numbers into one.
+/// The next output of SplitMix64 in the state `state`. Each state gives a different number, and neighbouring states
+/// give unrelated ones, so it can also mix several numbers into one.
 #[inline]
 pub fn splitmix64(state: u64) -> u64 {
     mix(state.wrapping_add(STEP))
 }
 
-/// SplitMix64 as a sequence, as in Vigna's splitmix64.c: the next number, with `state` advanced.
+/// SplitMix64 as a sequence, as in Vigna's splitmix64.c: advances `state` and returns the next number.
 #[inline]
 pub fn next_splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(STEP);
@@ -127,8 +127,9 @@ mod tests {
         );
     }
 
-    /// Mean and variance of a gamma are its shape. Over 20,000 draws the mean has a standard error of
-    /// sqrt(256 / 20,000) = 0.113, the variance one of about 256 * sqrt(2 / 20,000) = 2.56: four of each.
+    /// Mean and variance of a gamma are its shape. Over 20,000 draws the mean has a standard error of sqrt(256 /
+    /// 20,000) = 0.113, and the variance one of about 256 * sqrt(2 / 20,000) = 2.56. The limits are four standard
+    /// errors.
     #[test]
     fn a_gamma_has_its_mean_and_variance() {
         let n = 20_000;

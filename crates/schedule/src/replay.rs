@@ -1,7 +1,7 @@
 //! Recorded instants as a schedule: the times in a log, at their own speed or another.
 //!
-//! Reads lines from any source. The form is detected from the first line: a bare time, a JSON object, a row of CSV,
-//! or a line of a web server's common log.
+//! Parses lines from any source. The form is detected from the first line: a bare time, a JSON object, a row of CSV, or
+//! a line in the common log format of web servers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ pub enum ReplayError {
     TooLong,
 }
 
-/// Eight bytes per instant: 400 MB.
+/// A limit on memory: at eight bytes per instant, 400 MB.
 const MOST_INSTANTS: usize = 50_000_000;
 
 const SECOND: i64 = 1_000_000_000;
@@ -49,7 +49,7 @@ impl Recorded {
         &self.instants
     }
 
-    /// The time to the last instant, plus one mean gap: so that count / length is the mean rate.
+    /// The time to the last instant plus one mean gap, so that count / length is the mean rate.
     pub fn length(&self) -> Nanos {
         self.length
     }
@@ -72,7 +72,7 @@ pub struct Reader {
     column: Option<String>,
     form: Option<Form>,
     line: u64,
-    /// Nanoseconds since the epoch, or since whatever zero the recording has.
+    /// Nanoseconds since the epoch, or since another zero of the recording.
     found: Vec<i64>,
 }
 
@@ -91,7 +91,7 @@ impl Reader {
         Reader { column, form: None, line: 0, found: Vec::new() }
     }
 
-    /// Reads the next line. Empty lines, and those that begin with `#`, are skipped.
+    /// Parses the next line. Empty lines, and lines that begin with `#`, are skipped.
     ///
     /// # Errors
     ///
@@ -136,15 +136,15 @@ impl Reader {
         self.line += 1;
     }
 
-    /// The recording, replayed at `speed`, and which of the times given is each of its instants, from 0.
+    /// The recording, replayed at `speed`, and for each of its instants the index of its time in the input, from 0.
     ///
     /// # Errors
     ///
-    /// As [`Reader::finish`].
+    /// Like [`Reader::finish`].
     pub fn finish_in_order(self, speed: Speed) -> Result<(Recorded, Vec<u32>), ReplayError> {
         let count = u32::try_from(self.found.len()).map_err(|_| ReplayError::TooMany)?;
         let mut order: Vec<u32> = (0..count).collect();
-        // Stable: requests of the same time keep the order of the recording.
+        // Stable: requests with the same time keep the order of the recording.
         order.sort_by_key(|&place| self.found[place as usize]);
         Ok((self.finish(speed)?, order))
     }
@@ -153,9 +153,9 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`ReplayError`] when there are no times in it, too many, or times over 100 years apart.
+    /// [`ReplayError`] if there are no times, too many, or times that are more than 100 years apart.
     pub fn finish(mut self, speed: Speed) -> Result<Recorded, ReplayError> {
-        // A server logs a request when it has responded, so logs are not quite in order.
+        // A server logs a request when it has responded, so logs are not exactly in order.
         self.found.sort_unstable();
         let first = *self.found.first().ok_or(ReplayError::Empty)?;
         if self.found.iter().all(|at| at % SECOND == 0) {
@@ -168,7 +168,7 @@ impl Reader {
             return Err(ReplayError::TooLong);
         }
         let gap = last.0 / (instants.len() as u64).saturating_sub(1).max(1);
-        // All at the same time, or only one: a rate needs a length of time.
+        // All have the same time, or there is only one: a rate needs a length of time.
         let gap = if gap == 0 { Nanos::from_secs(1) } else { Nanos(gap) };
         Ok(Recorded { instants, length: last + gap })
     }
@@ -214,7 +214,7 @@ fn detect(text: &str, column: Option<&str>) -> Result<(Form, bool), String> {
         None if instant(&row[0]).is_ok() => Ok((Form::Csv(0), false)),
         None => match COLUMNS.into_iter().find_map(place) {
             Some(place) => Ok((Form::Csv(place), true)),
-            // A header says nothing about the form of the times.
+            // The first line is a header, but no known column: report the error of parsing it as a time.
             None => Err(instant(text).err().unwrap_or_default()),
         },
     }
@@ -245,10 +245,10 @@ fn common_log(text: &str) -> Result<i64, String> {
     nanos_of(parsed)
 }
 
-/// A time in one of the forms people log, in nanoseconds from its zero.
+/// Parses a time in one of the forms found in logs, in nanoseconds from its zero.
 ///
-/// The size of a bare number decides its unit, right for times since the epoch from 1973 on: below 10^11 seconds,
-/// below 10^14 milliseconds, below 10^17 microseconds, else nanoseconds.
+/// The size of a bare number decides its unit, which is correct for times since the epoch from 1973 on: below 10^11
+/// seconds, below 10^14 milliseconds, below 10^17 microseconds, otherwise nanoseconds.
 fn instant(text: &str) -> Result<i64, String> {
     let text = text.trim().trim_matches('"');
     if let Some(ns) = number(text) {
@@ -270,7 +270,7 @@ fn instant(text: &str) -> Result<i64, String> {
     }
 }
 
-/// `None` when it is not a bare number.
+/// `None` if it is not a bare number.
 fn number(text: &str) -> Option<Result<i64, String>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -285,7 +285,7 @@ fn number(text: &str) -> Option<Result<i64, String>> {
         100_000_000_000_000..100_000_000_000_000_000 => 1_000,
         _ => 1,
     };
-    // Digits below a billionth of the unit do not count.
+    // Digits below a billionth of the unit are ignored.
     let fraction: String = fraction.chars().chain("000000000".chars()).take(9).collect();
     let fraction: i128 = fraction.parse().unwrap_or(0);
     Some(i64::try_from(units * unit + fraction * unit / 1_000_000_000).map_err(|_| too_large()))

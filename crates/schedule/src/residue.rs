@@ -12,7 +12,7 @@ impl Residue {
     ///
     /// # Panics
     ///
-    /// When `index` is not below `of`.
+    /// If `index` is not below `of`.
     pub fn new(index: u64, of: u64) -> Residue {
         assert!(index < of, "worker {index} of {of}");
         Residue { index, of }

@@ -17,13 +17,13 @@ impl Sample {
     ///
     /// # Panics
     ///
-    /// When `share` is not within 0 to 1.
+    /// If `share` is not within 0 to 1.
     pub fn new(share: f64, seed: u64) -> Sample {
         assert!((0.0..=1.0).contains(&share), "a share of {share}");
         Sample { share, stream: Stream::new(seed, LABEL) }
     }
 
-    /// The share that was asked for, 0 to 1.
+    /// The requested share, 0 to 1.
     pub fn share(&self) -> f64 {
         self.share
     }
@@ -43,7 +43,7 @@ impl Sample {
 mod tests {
     use super::*;
 
-    /// Of 100,000 draws at 1 % the standard deviation is 31.5: within four of them, for each of 20 fixed seeds.
+    /// For 100,000 draws at 1 % the standard deviation is 31.5: the limit is four of them, for each of 20 fixed seeds.
     #[test]
     fn a_sample_has_its_share() {
         for seed in 0..20 {

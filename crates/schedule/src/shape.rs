@@ -1,8 +1,8 @@
-//! How the rate changes within a stage: each shape gives the integral of its rate over time, and the exact inverse.
+//! How the rate changes within a stage. Each shape gives the integral of its rate over time, and its exact inverse.
 //!
-//! A request is due where the integral of the rate reaches its position. Positions count requests in steps of 2^-20,
-//! so that they can be summed without rounding: even spacing puts requests at whole positions, Poisson at random
-//! ones, and every shape works with both.
+//! A request is due where the integral of the rate reaches its position. Positions count requests in steps of 2^-20, so
+//! that they can be summed without rounding: even spacing places requests at whole positions, Poisson at random ones,
+//! and every shape works with both.
 
 use std::f64::consts::TAU;
 
@@ -30,7 +30,7 @@ pub enum Shape {
 
 impl Shape {
     /// When the integral of the rate reaches `position`, within a stage of length `over`. Never decreases with
-    /// `position`; at or past `over` when the stage ends before that.
+    /// `position`; at or past `over` if the stage ends before that.
     #[inline]
     pub(crate) fn due(&self, position: u64, over: Nanos) -> Nanos {
         let x = position as f64 / ONE as f64;
@@ -49,7 +49,7 @@ impl Shape {
         Nanos(t as u64)
     }
 
-    /// How many requests the shape asks for in `[0, t)`, of a stage of length `over`.
+    /// The number of requests in `[0, t)`, for a stage of length `over`.
     pub(crate) fn integral(&self, t: Nanos, over: Nanos) -> f64 {
         let at = t.0 as f64;
         match *self {
@@ -79,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// The highest rate, in requests per second; for a ramp or sine the rate it approaches.
+    /// The highest rate, in requests per second; for a ramp or sine, the rate that it approaches.
     pub fn peak_per_s(&self) -> f64 {
         let per_s = |rate: Option<Rate>| rate.map_or(0.0, Rate::as_per_second_f64);
         match *self {
@@ -95,7 +95,7 @@ fn per_ns(rate: Option<Rate>) -> f64 {
     rate.map_or(0.0, |rate| rate.as_per_second_f64() / 1e9)
 }
 
-/// Exact: no float, so no drift however long the run is.
+/// Exact: uses no floats, so there is no drift however long the run is.
 #[inline]
 fn constant_due(rate: Rate, position: u64) -> Nanos {
     rate.due_part(position, ONE)
@@ -108,11 +108,11 @@ fn ramp_due(a: f64, b: f64, over: Nanos, x: f64) -> f64 {
     }
     let over = over.0 as f64;
     let square = a * a + 2.0 * (b - a) / over * x;
-    // Past the end of a ramp that goes down, the parabola turns: the stage ends before.
+    // Beyond the end of a descending ramp the parabola turns upwards; the stage ends before that.
     if square < 0.0 { over } else { (2.0 * x / (a + square.sqrt())).min(over) }
 }
 
-/// Newton's method, kept within a bracket that halves where it would leave it: the rate may touch zero.
+/// Newton's method within a bracket, with bisection where it would leave the bracket: the rate may touch zero.
 fn sine_due(mean: f64, amplitude: f64, period: f64, x: f64) -> f64 {
     let in_period = mean * period;
     let periods = (x / in_period).floor();
@@ -122,7 +122,7 @@ fn sine_due(mean: f64, amplitude: f64, period: f64, x: f64) -> f64 {
     let mut t = 0.5 * (low + high);
     // A thousandth of a nanosecond, or the precision of a float of this size.
     let tolerance = 1e-3_f64.max(period * 1e-16);
-    // Halving alone needs 62 rounds for a period of an hour.
+    // Bisection alone needs 62 rounds for a period of an hour.
     for _ in 0..80 {
         let angle = TAU * (t / period);
         let error = mean * t + half_swing * (1.0 - libm::cos(angle)) - x;
@@ -148,7 +148,7 @@ fn spikes_due(base: f64, peak: f64, width: f64, period: f64, x: f64) -> f64 {
     let in_period = calm + peak * width;
     let periods = (x / in_period).floor();
     let x = (x - periods * in_period).clamp(0.0, in_period);
-    // A base of zero has no calm part to divide by.
+    // If the base is zero, there is no calm part to divide by.
     let within = if x < calm { x / base } else { (period - width) + (x - calm) / peak };
     periods * period + within
 }
@@ -178,8 +178,8 @@ mod tests {
         ]
     }
 
-    /// A position is floored to a nanosecond, so the integral there is off by less than a nanosecond's worth; the
-    /// error of the float is a millionth of that here.
+    /// A position is rounded down to a nanosecond, so the integral there differs by less than the requests of a
+    /// nanosecond; the error of the float is a millionth of that here.
     #[test]
     fn the_inverse_undoes_the_integral() {
         let over = Nanos::from_secs(10);

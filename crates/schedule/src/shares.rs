@@ -1,4 +1,4 @@
-//! Stages that share a given time: each takes a part of it by its weight.
+//! Stages that share a given time: each gets a part of it by its weight.
 
 use std::num::NonZeroU32;
 
@@ -10,13 +10,13 @@ use crate::stage::Stage;
 /// A stage as it was written, with a length or with a weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// Without a length where it has a weight.
+    /// Has no length if there is a weight.
     pub stage: Stage,
     /// Its share of the whole time, relative to the weights of the other stages.
     pub weight: Option<NonZeroU32>,
 }
 
-/// Why stages cannot be given their lengths. Messages count stages from 1.
+/// Why lengths cannot be assigned to stages. Messages count stages from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShareError {
     #[error(
@@ -31,11 +31,11 @@ pub enum ShareError {
     TwoWholes,
 }
 
-/// Gives each stage its length: its own, or its share of `whole`. Shares sum to `whole` to the nanosecond.
+/// Assigns each stage its length: its own, or its share of `whole`. The shares add up to `whole` to the nanosecond.
 ///
 /// # Errors
 ///
-/// [`ShareError`] where weights and lengths are mixed, or the total duration is given twice or not at all.
+/// [`ShareError`] if weights and lengths are mixed, or if the total duration is given twice or not at all.
 pub fn share_out(stages: Vec<Written>, whole: Option<Nanos>) -> Result<Vec<Stage>, ShareError> {
     let place_of = |weighted: bool| stages.iter().position(|written| written.weight.is_some() == weighted);
     match (place_of(true), place_of(false), whole) {
@@ -49,7 +49,7 @@ pub fn share_out(stages: Vec<Written>, whole: Option<Nanos>) -> Result<Vec<Stage
     }
 }
 
-/// From the end of the stages before it to its own end, both rounded down: nothing is lost between stages.
+/// Each share is from the end of the previous stages to its own end, both rounded down, so nothing is lost in between.
 fn shares(stages: Vec<Written>, whole: Nanos) -> Vec<Stage> {
     let weight = |written: &Written| u128::from(written.weight.map_or(0, NonZeroU32::get));
     let all: u128 = stages.iter().map(weight).sum();
@@ -92,7 +92,7 @@ mod tests {
             &[15_000_000_000, 45_000_000_000],
         );
         check(&["pause weight 7"], minute, &[minute]);
-        // Each step has the weight, as each step has the time.
+        // Each step has the weight, as each step would have the length.
         check(&["steps 1/s,2/s weight 1", "pause weight 2"], 8, &[2, 2, 4]);
         check(&["pause weight 1", "pause weight 1", "pause weight 1"], 10, &[3, 3, 4]);
         check(&["pause weight 4294967295", "pause weight 1"], u64::MAX, &[u64::MAX - (1 << 32), 1 << 32]);

@@ -15,7 +15,7 @@ pub enum Stage {
         shape: Shape,
         /// How requests are placed along it.
         process: Process,
-        /// `None` means without end, which only a last stage of constant rate may be.
+        /// `None`: without end, which is allowed only for a last stage of constant rate.
         length: Option<Nanos>,
     },
     /// The instants of a recording.
@@ -65,7 +65,7 @@ impl Stage {
     }
 }
 
-/// Text that parses back to the same stage; recorded instants are summarised instead.
+/// Text that parses to the same stage; recorded instants are summarised instead.
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shape, process, length) = match self {
@@ -106,7 +106,7 @@ fn written(rate: Option<Rate>) -> String {
     rate.map_or_else(|| "0/s".to_owned(), Rate::written)
 }
 
-/// The words at the end of a stage; nothing for even spacing.
+/// The words at the end of a stage; empty for even spacing.
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Stages put one after another: one schedule with one numbering.
+//! A sequence of stages as one schedule with one numbering.
 
 use thiserror::Error;
 use units::Nanos;
@@ -16,7 +16,7 @@ pub struct Stages {
     seed: u64,
 }
 
-/// Why stages make no schedule. Messages count stages from 1.
+/// Why stages are not a valid schedule. Messages count stages from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StagesError {
     #[error("a schedule needs at least one stage")]
@@ -36,26 +36,26 @@ pub enum StagesError {
     Nothing,
 }
 
-/// The most requests in one stage: positions have room for ten times as many.
+/// The maximum number of requests in one stage: positions have room for ten times as many.
 const MOST_REQUESTS: f64 = 1e12;
 
-/// One stage at its place in the run.
+/// One stage with its place in the run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Placed {
     pub stage: Stage,
     pub begin: Nanos,
-    /// Its length; [`Nanos::MAX`] without end.
+    /// Its length; [`Nanos::MAX`] if it has no end.
     pub over: Nanos,
-    /// The number of its first request, and how many it has; `u64::MAX` without end.
+    /// The number of its first request, and how many it has; `u64::MAX` if it has no end.
     pub first: u64,
     pub count: u64,
-    /// The position of its first evenly spaced request: the part of a gap left over by the stage before it.
+    /// The position of its first evenly spaced request: the part of a gap left over by the previous stage.
     phase: u64,
     stream: Stream,
 }
 
 impl Stages {
-    /// Puts `stages` one after another. `seed` feeds all randomness in them.
+    /// A schedule of `stages`, one after another. `seed` is used for all randomness in them.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Stages {
         &self.placed
     }
 
-    /// When request `n` is due; [`Nanos::MAX`] when the schedule has fewer requests.
+    /// When request `n` is due; [`Nanos::MAX`] if the schedule has fewer requests.
     pub(crate) fn due(&self, n: u64) -> Nanos {
         let after = self.placed.partition_point(|placed| placed.first <= n);
         let placed = &self.placed[after - 1];
@@ -110,12 +110,12 @@ impl Stages {
         placed.first + placed.count_before(end - placed.begin)
     }
 
-    /// How many requests there are in all; `u64::MAX` without end.
+    /// The total number of requests; `u64::MAX` if there is no end.
     pub(crate) fn total(&self) -> u64 {
         self.placed.last().map_or(0, |last| last.first.saturating_add(last.count))
     }
 
-    /// Where the last stage ends; `None` without end.
+    /// When the last stage ends; `None` if it has no end.
     pub(crate) fn end(&self) -> Option<Nanos> {
         let last = self.placed.last()?;
         (last.over < Nanos::MAX).then(|| last.begin + last.over)
@@ -165,7 +165,7 @@ impl Placed {
         shape.due(self.phase.saturating_add(i.saturating_mul(ONE)), self.over)
     }
 
-    /// The part of a gap that is left when the stage ends, for an even stage after it.
+    /// The part of a gap that is left when the stage ends, used by an evenly spaced stage after it.
     fn left_over(&self) -> u64 {
         match &self.stage {
             // A Poisson process has no memory, and a recording has no rate.
@@ -185,7 +185,7 @@ impl Placed {
         self.stream
     }
 
-    /// The jittered requests of this stage and how many of them may change places; `None` without jitter.
+    /// The jittered requests of this stage, and how many of them may change places; `None` without jitter.
     pub(crate) fn jittered(&self) -> Option<(Jittered, u64)> {
         match &self.stage {
             Stage::Shaped { shape, process: Process::Jittered(jitter), .. } => {
@@ -197,7 +197,7 @@ impl Placed {
         }
     }
 
-    /// When its `i`-th request is due, from its begin. Stateless: to walk along the stage, use the cursor.
+    /// When its `i`-th request is due, from the stage's begin. Stateless: to walk along the stage, use the cursor.
     pub(crate) fn due(&self, i: u64) -> Nanos {
         if i >= self.count {
             return Nanos::MAX;
@@ -212,7 +212,7 @@ impl Placed {
         }
     }
 
-    /// How many of its requests are due before `end`, from its begin.
+    /// How many of its requests are due before `end`, which is relative to the stage's begin.
     fn count_before(&self, end: Nanos) -> u64 {
         match &self.stage {
             Stage::Recorded(recorded) => recorded.instants().partition_point(|&instant| instant < end) as u64,

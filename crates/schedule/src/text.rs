@@ -1,6 +1,6 @@
 //! The text of a stage, as on a command line or in a file: `ramp 100/s..1k/s 30s poisson`.
 //!
-//! A stage is a shape with its rates, the time it takes, and at the end how requests are placed:
+//! A stage is a shape with its rates, its length, and at the end the process that places requests:
 //!
 //! ```text
 //! constant RATE TIME                               pause TIME
@@ -11,7 +11,7 @@
 //!
 //! In place of its last TIME a stage may have `weight N`: its share of a time that is given elsewhere.
 //!
-//! An error names the wrong word and shows a right example.
+//! An error names the wrong word and shows a correct example.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -27,7 +27,7 @@ use crate::stage::{Jitter, Process, Stage};
 /// The word of a stage that cannot be parsed, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct StageError {
-    /// Its position, from 1, and the word; `None` where a word is missing at the end.
+    /// Its position, from 1, and the word; `None` if a word is missing at the end.
     word: Option<(usize, String)>,
     why: String,
     example: &'static str,
@@ -70,7 +70,7 @@ pub fn parse_written(text: &str) -> Result<Vec<Written>, StageError> {
     Ok(stages.into_iter().map(|stage| Written { stage, weight }).collect())
 }
 
-/// How long a stage takes: its length, or its weight among others.
+/// How long a stage lasts: its length, or its weight among others.
 type Extent = (Option<Nanos>, Option<NonZeroU32>);
 
 fn parse(
@@ -118,7 +118,7 @@ fn steps(words: &mut Words<'_>) -> Result<Vec<Shape>, StageError> {
         for part in word.split(',').filter(|part| !part.is_empty()) {
             shapes.push(Shape::Constant(words.read(level(part))?));
         }
-        // A comma at either side of the gap joins two words to one list.
+        // A comma next to the space joins two words to one list.
         let goes_on = word.ends_with(',') || words.peek().is_some_and(|next| next.starts_with(','));
         if !goes_on {
             return Ok(shapes);
@@ -163,7 +163,7 @@ fn spikes(words: &mut Words<'_>) -> Result<Shape, StageError> {
 
 /// `times` the rate, exactly.
 fn times_of(base: Option<Rate>, times: &str) -> Option<Rate> {
-    // As a rate, the factor is an exact fraction: `2.5` is 5 in 2.
+    // Parsed as a rate, the factor is an exact fraction: `2.5` is 5 per 2.
     let factor: Rate =
         times.parse().ok().filter(|_| times.bytes().all(|b| b.is_ascii_digit() || b == b'.'))?;
     base?.times(factor)
@@ -215,7 +215,7 @@ impl FromStr for Jitter {
 struct Words<'a> {
     words: Vec<&'a str>,
     next: usize,
-    /// A right stage, for error messages.
+    /// A correct stage, for error messages.
     example: &'static str,
 }
 
@@ -293,7 +293,7 @@ mod tests {
     fn check(text: &str, written: &[&str]) {
         let stages = parse_stage(text).unwrap();
         assert_eq!(stages.iter().map(Stage::to_string).collect::<Vec<_>>(), written);
-        // What a record shows can be passed as an option again.
+        // What a record shows can be given as an option again.
         let again: Vec<Stage> = written.iter().flat_map(|text| parse_stage(text).unwrap()).collect();
         assert_eq!(again, stages);
     }

@@ -19,14 +19,14 @@ pub enum Think {
 }
 
 impl Think {
-    /// Whether it depends on the seed, in which case virtual users may overtake each other.
+    /// Whether it depends on the seed. Virtual users may then overtake each other.
     pub fn is_random(&self) -> bool {
         !matches!(self, Think::Constant(_))
     }
 
     /// The think times of one worker's virtual users, in the order in which they become free.
     pub fn times(self, seed: u64, worker: u64) -> ThinkTimes {
-        // Different from the streams of a schedule's stages, which count from 0.
+        // Different from the streams of a schedule's stages, whose labels count from 0.
         ThinkTimes { think: self, stream: Stream::new(seed, u64::MAX).substream(worker), drawn: 0 }
     }
 }
@@ -81,7 +81,7 @@ impl FromStr for Think {
     }
 }
 
-/// Text that parses back to the same distribution.
+/// Text that parses to the same distribution.
 impl fmt::Display for Think {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -106,7 +106,8 @@ mod tests {
         }
     }
 
-    /// Standard errors over 20,000 draws of mean m: uniform over ±m/2 m/sqrt(12)/141, exponential m/141. Four each.
+    /// Standard errors over 20,000 draws with mean m: uniform over ±m/2 m/sqrt(12)/141, exponential m/141. The limits
+    /// are four of them.
     #[test]
     fn think_times_have_their_mean_and_stay_within_their_range() {
         let n = 20_000;

@@ -1,4 +1,4 @@
-//! What must hold for every schedule: one sequence whatever the number of workers, never backwards, nothing lost.
+//! What must hold for every schedule: the same sequence for any number of workers, never backwards, nothing lost.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
@@ -17,7 +17,7 @@ fn whole(texts: &[&str], seed: u64) -> Arrivals {
     staged(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), seed)
 }
 
-/// All that one worker sends, with its numbers.
+/// Everything that one worker sends, with the numbers.
 fn share(arrivals: &Arrivals, index: u64, of: u64) -> Vec<(u64, Nanos)> {
     let mut cursor = Cursor::new(arrivals.clone(), Residue::new(index, of));
     let mut sent = Vec::new();
@@ -59,7 +59,7 @@ proptest! {
     fn the_union_over_workers_is_the_schedule(
         texts in prop::collection::vec(stage(), 1..4), seed: u64, of in 1u64..5
     ) {
-        // Whatever the stages before it contain, there is something to send.
+        // Whatever the other stages contain, there is something to send.
         let texts = [texts, vec!["constant 50/s 200ms".to_owned()]].concat();
         let arrivals = staged(&texts, seed);
         let mut union: Vec<(u64, Nanos)> = (0..of).flat_map(|index| share(&arrivals, index, of)).collect();
@@ -77,7 +77,7 @@ proptest! {
         prop_assert_eq!(arrivals.due(total), Nanos::MAX);
     }
 
-    /// If this fails, a run cut short has one request too many or too few.
+    /// If this fails, a run that is cut short has one request too many or too few.
     #[test]
     fn count_before_agrees_with_due(
         texts in prop::collection::vec(stage(), 1..4), seed: u64, share_of_end in 0u64..=1_000
@@ -97,18 +97,18 @@ fn a_constant_rate_does_not_drift() {
     let arrivals = Arrivals::Constant("3/s".parse().unwrap());
     assert_eq!(arrivals.due(0), Nanos(0));
     assert_eq!(arrivals.due(1), Nanos(333_333_333));
-    // A rounded gap of 333_333_333 ns would be off by a second after 95 years of requests; this is not.
+    // With a rounded gap of 333_333_333 ns this would be off by one second; it is not.
     assert_eq!(arrivals.due(3_000_000_000), Nanos::from_secs(1_000_000_000));
 }
 
-/// 10^9 requests at a mean of 10k/s, which is 27.8 hours: all but the random processes are where the formula says.
+/// 10^9 requests at a mean of 10k/s, which is 27.8 hours: except for random processes, all are where the formula says.
 #[test]
 fn no_process_drifts_over_a_billion_requests() {
     let n = 1_000_000_000;
     let even = Nanos::from_secs(100_000);
     let jittered = whole(&["constant 10k/s 200000s jitter 1ms"], 5);
     assert!(jittered.due(n).0.abs_diff(even.0) <= 1_000_000);
-    // A sine comes back to its mean at every period: 10^9 requests end with period 10,000.
+    // A sine returns to its mean at every period: 10^9 requests end with period 10,000.
     let sine = whole(&["sine 10k/s amplitude 5k/s period 10s 200000s"], 0);
     assert!(sine.due(n).0.abs_diff(even.0) <= 1, "{:?}", sine.due(n));
     let spikes = whole(&["spikes 5k/s peak 55k/s width 1s period 10s 200000s"], 0);
@@ -118,7 +118,7 @@ fn no_process_drifts_over_a_billion_requests() {
     assert!(ramp.due(n).0.abs_diff(141_421_356_237_309) <= 1, "{:?}", ramp.due(n));
 }
 
-/// The sum of that many gaps has a standard error of its square root: the deviation must not grow faster.
+/// The sum of that many gaps has a standard error of their square root: the deviation must not grow faster.
 #[test]
 fn poisson_does_not_drift_over_a_hundred_million_requests() {
     let stage = parse_stage("constant 10k/s 1s poisson").unwrap().remove(0);
@@ -141,12 +141,12 @@ fn stages_join_without_a_gap_or_a_double() {
     assert_eq!(due, [0, 333, 666, 1_000, 1_170, 1_270]);
     // 13.3 requests in all: the first at 0, so 14.
     assert_eq!(arrivals.total(), Some(14));
-    // A pause keeps what is left of the gap for after it.
+    // A pause keeps the rest of the gap for the stage after it.
     let paused = whole(&["constant 10/s 1s", "pause 5s", "constant 10/s 1s"], 0);
     assert_eq!(paused.due(9), Nanos::from_millis(900));
     assert_eq!(paused.due(10), Nanos::from_secs(6));
     assert_eq!(paused.total(), Some(20));
-    // Two halves of one ramp are the ramp.
+    // Two halves of one ramp are the same as the ramp.
     let halves = whole(&["ramp 0/s..500/s 5s", "ramp 500/s..1k/s 5s"], 0);
     let ramp = whole(&["ramp 0/s..1k/s 10s"], 0);
     assert_eq!(halves.total(), ramp.total());
@@ -156,7 +156,7 @@ fn stages_join_without_a_gap_or_a_double() {
     }
 }
 
-/// Jitter of four times the gap: the requests change places, and the schedule is in the order of time.
+/// Jitter of four times the gap: requests change places, and the schedule is in the order of time.
 #[test]
 fn a_jitter_wider_than_the_gap_moves_each_request_by_at_most_itself() {
     let arrivals = whole(&["constant 1k/s 2s jitter 4ms"], 9);
@@ -172,8 +172,8 @@ fn a_jitter_wider_than_the_gap_moves_each_request_by_at_most_itself() {
     assert_ne!(arrivals.due(700), whole(&["constant 1k/s 2s jitter 4ms"], 10).due(700));
 }
 
-/// Uniform over ±10 % of the gap: the variance of a time is (2 j)^2 / 12, whose sample over 10,000 draws has a
-/// standard error of sqrt(0.8 / 10,000) = 0.9 % of it. Four of them.
+/// Uniform over ±10 % of the gap: the variance of a time is (2 j)^2 / 12, and over 10,000 draws its estimate has a
+/// standard error of sqrt(0.8 / 10,000) = 0.9 % of it. The limits are four of them.
 #[test]
 fn a_jitter_is_even_over_its_range_and_no_wider() {
     let arrivals = whole(&["constant 1k/s 10s jitter 10%"], 2);
@@ -186,7 +186,7 @@ fn a_jitter_is_even_over_its_range_and_no_wider() {
     assert!((variance / wanted - 1.0).abs() < 4.0 * 0.009, "{}", variance / wanted);
 }
 
-/// If this fails, the client allocates in the middle of a run, and grows with its schedule.
+/// If this fails, the client allocates in the middle of a run, and its memory grows with the schedule.
 #[test]
 fn a_walk_does_not_allocate() {
     let texts =

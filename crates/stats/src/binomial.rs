@@ -1,12 +1,12 @@
-//! Tails of the binomial distribution that stay exact for counts beyond what library functions are made for.
+//! Tails of the binomial distribution that remain exact for counts beyond those that library functions are made for.
 //!
-//! The usual way is the incomplete beta function over `ln_gamma`. At n = 10^12, `ln_gamma` is 3·10^13 and its
-//! last digit is worth 0.004, so every probability made of it is off by as much. Loader's saddle-point form
-//! (C. Loader, "Fast and accurate computation of binomial probabilities", 2000; also R's `dbinom`) never forms
-//! the large numbers, and tails are summed from single probabilities.
+//! The usual method is the incomplete beta function via `ln_gamma`. At n = 10^12, `ln_gamma` is 3·10^13 and its last
+//! digit is worth 0.004, so every probability computed from it has an error of that size. Loader's saddle-point form
+//! (C. Loader, "Fast and accurate computation of binomial probabilities", 2000; also R's `dbinom`) avoids the large
+//! numbers, and tails are summed from single probabilities.
 
 /// The smallest `h` with P(B ≥ h) ≤ `alpha`, where B counts successes in `n` trials of probability `p`.
-/// It is `n + 1` where even P(B = n) is larger.
+/// It is `n + 1` if even P(B = n) is larger than `alpha`.
 ///
 /// # Cost
 ///
@@ -15,7 +15,7 @@ pub(crate) fn upper_critical(n: u64, p: f64, alpha: f64) -> u64 {
     let trials = Trials { n, p };
     let mean = n as f64 * p;
     let deviation = (mean * (1.0 - p)).sqrt();
-    // Any start is right; one at two deviations is a few steps from the result.
+    // Any start is correct; one at two deviations is a few steps from the result.
     let mut h = ((mean + 2.0 * deviation).ceil() as u64).clamp(1, n);
     let mut tail = trials.upper_tail(h);
     while tail > alpha && h <= n {
@@ -61,7 +61,7 @@ impl Trials {
         exponent.exp() / (std::f64::consts::TAU * k * (1.0 - k / n)).sqrt()
     }
 
-    /// P(B ≥ k), for k at the mean or above: far below it the first term would underflow.
+    /// P(B ≥ k), for k at the mean or above: far below it, the first term would underflow.
     fn upper_tail(self, k: u64) -> f64 {
         let odds = self.p / (1.0 - self.p);
         let mut term = self.probability(k);
@@ -70,7 +70,7 @@ impl Trials {
             sum += term;
             let ratio = (self.n - j) as f64 / (j + 1) as f64 * odds;
             term *= ratio;
-            // Past the mode the terms fall at least geometrically: the remainder does not reach the last digit.
+            // Beyond the mode the terms fall at least geometrically: the remainder does not reach the last digit.
             if ratio < 1.0 && term < sum * 1e-18 * (1.0 - ratio) {
                 break;
             }
@@ -79,7 +79,7 @@ impl Trials {
     }
 }
 
-/// ln(n!) − ln(√(2πn)·(n/e)^n): what Stirling's formula leaves out.
+/// ln(n!) − ln(√(2πn)·(n/e)^n): the error of Stirling's formula.
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
         let factorial: f64 = (1..=n as u64).map(|i| i as f64).product();
@@ -114,7 +114,7 @@ fn deviance(x: f64, m: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Pascal's triangle is too slow for reports and beyond doubt for tests.
+    /// Pascal's triangle: too slow for reports, but certainly correct for tests.
     fn by_recurrence(n: u64, p: f64) -> Vec<f64> {
         let mut row = vec![1.0];
         for _ in 0..n {
@@ -142,11 +142,11 @@ mod tests {
         }
     }
 
-    /// At n = 10^12 the normal tail is the truth to six digits: its skewness there is below 10^-6.
+    /// At n = 10^12 the normal tail is exact to six digits: the skewness there is below 10^-6.
     #[test]
     fn tails_stay_exact_for_a_million_million() {
         let trials = Trials { n: 1_000_000_000_000, p: 0.5 };
-        // P(Z ≥ 2) = 0.022750131948...; half a step of continuity is 10^-6 of a deviation.
+        // P(Z ≥ 2) = 0.022750131948...; half a step of continuity correction is 10^-6 of a deviation.
         let tail = trials.upper_tail(500_000_000_000 + 1_000_000);
         assert!((tail - 0.022_750_131_948).abs() < 1e-7, "{tail}");
     }

@@ -1,13 +1,13 @@
-//! The distribution-free interval of a quantile, as ranks of the sorted sample.
+//! The distribution-free confidence interval of a quantile, as ranks of the sorted sample.
 //!
-//! Of n independent values, the number B that are at or below the true q-quantile is binomial (n, q), whatever
-//! the distribution of the values. So the value of rank `low` is above the quantile only if B < low, and that
-//! of rank `high` is below it only if B ≥ high. With each of the two at most 2.5 % likely, the values of the
-//! two ranks enclose the true quantile in at least 95 % of all runs (David and Nagaraja, "Order Statistics", 7.1).
+//! Of n independent values, the number B of those at or below the true q-quantile is binomial (n, q), whatever the
+//! distribution of the values. So the value of rank `low` is above the quantile only if B < low, and the value of rank
+//! `high` is below it only if B ≥ high. If each of these has a probability of at most 2.5 %, the values of the two
+//! ranks enclose the true quantile in at least 95 % of all runs (David and Nagaraja, "Order Statistics", 7.1).
 
 use crate::binomial::upper_critical;
 
-/// The probability that the interval misses at either end: together 5 %.
+/// The probability of a miss at each end of the interval: together 5 %.
 const ALPHA: f64 = 0.025;
 
 /// Ranks in the sorted sample, counted from 1: 1 ≤ `low` ≤ `estimate` ≤ `high` ≤ n.
@@ -23,7 +23,7 @@ pub struct Ranks {
 
 /// The ranks of `n` sorted values that estimate the quantile `q` and bound it on both sides with 95 % confidence.
 ///
-/// `None` when no finite interval exists: for n below [`needed_samples`], and for q outside (0, 1).
+/// `None` if no finite interval exists: for n below [`needed_samples`], and for q outside (0, 1).
 ///
 /// # Cost
 ///
@@ -33,7 +33,7 @@ pub fn quantile_ranks(n: u64, q: f64) -> Option<Ranks> {
         return None;
     }
     let estimate = ceil_product(n, q);
-    // Seen from above, the values past the quantile are binomial (n, 1 − q): one search serves both ends.
+    // Counted from above, the values beyond the quantile are binomial (n, 1 − q): one search serves both ends.
     let high = upper_critical(n, q, ALPHA).clamp(estimate, n);
     let low = (n + 1).saturating_sub(upper_critical(n, 1.0 - q, ALPHA)).clamp(1, estimate);
     Some(Ranks { estimate, low, high })
@@ -41,8 +41,8 @@ pub fn quantile_ranks(n: u64, q: f64) -> Option<Ranks> {
 
 /// The smallest number of values for which [`quantile_ranks`] exists; `u64::MAX` for q outside (0, 1).
 ///
-/// The interval is finite when even the largest value is unlikely to be below the quantile, qⁿ ≤ 0.025, and
-/// even the smallest is unlikely to be above it, (1 − q)ⁿ ≤ 0.025. Hence n = ⌈ln 0.025 / ln max(q, 1 − q)⌉:
+/// The interval is finite if even the largest value is unlikely to be below the quantile, qⁿ ≤ 0.025, and even the
+/// smallest is unlikely to be above it, (1 − q)ⁿ ≤ 0.025. Hence n = ⌈ln 0.025 / ln max(q, 1 − q)⌉:
 ///
 /// | p50 | p75 | p90 | p95 | p99 | p99.9 | p99.99 |
 /// |-----|-----|-----|-----|-----|-------|--------|
@@ -58,7 +58,7 @@ pub fn needed_samples(q: f64) -> u64 {
     (ALPHA.ln() / nearer_one.ln()).ceil() as u64
 }
 
-/// ⌈n·q⌉, where a product within rounding of a whole number is that number: 0.999 · 1000 is 999.
+/// ⌈n·q⌉, where a product that is a whole number except for rounding is that number: 0.999 · 1000 is 999.
 fn ceil_product(n: u64, q: f64) -> u64 {
     let product = n as f64 * q;
     let nearest = product.round();
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(quantile_ranks(1_000, f64::NAN), None);
     }
 
-    /// The table of the median's interval in Conover, "Practical Nonparametric Statistics", and elsewhere:
-    /// n, the two ranks, and what they cover exactly.
+    /// The table of the median's interval in Conover, "Practical Nonparametric Statistics", and elsewhere: n, the two
+    /// ranks, and their exact coverage.
     #[test]
     fn small_samples_of_the_median_match_the_published_table() {
         for (n, low, high, coverage) in [
@@ -137,13 +137,13 @@ mod tests {
     #[test]
     fn intervals_cover_the_true_quantile() {
         const TRIALS: u32 = 20_000;
-        // Each law with its quantile function.
+        // Each distribution with its quantile function.
         type Law = fn(f64) -> f64;
         let laws: [(&str, Law); 4] = [
             ("uniform", |u| u),
             ("exponential", |u| -(-u).ln_1p()),
             ("heavy tail", |u| (1.0 - u).powf(-1.0 / 1.1)),
-            // Ties, as histograms make them, may only widen the interval.
+            // Ties, as in histograms, may only widen the interval.
             ("rounded", |u| (-(-u).ln_1p() * 4.0).floor()),
         ];
         let mut random = SplitMix(42);

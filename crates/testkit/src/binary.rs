@@ -1,15 +1,15 @@
-//! Where the release binary is, and where the build puts things.
+//! The path of the release binary, and of the build directory.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The binary under test: `PARALLAX_BIN`, or the release build, which is made once if it is not there.
+/// The binary under test: `PARALLAX_BIN`, or the release build, which is built once if it does not exist.
 ///
 /// # Panics
 ///
-/// When it cannot be built.
+/// If it cannot be built.
 pub fn parallax() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match env::var_os("PARALLAX_BIN") {
@@ -18,23 +18,24 @@ pub fn parallax() -> &'static Path {
     })
 }
 
-/// Puts a copy there, for users that cannot read the build directory. A process of its own writes it: one that another test forks
-/// in the meantime would hold it open for writing, and nobody can run such a file.
+/// Copies the binary to `path`, for users that cannot read the build directory. A separate process writes the copy: a
+/// child that another test forks in the meantime would otherwise keep it open for writing, and such a file cannot be
+/// run.
 ///
 /// # Panics
 ///
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn copy_to(path: &Path) {
     let status = Command::new("cp").arg(parallax()).arg(path).status().expect("cp is everywhere");
     assert!(status.success(), "cannot copy the binary to {}", path.display());
 }
 
-/// The repository.
+/// The root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders below")
 }
 
-/// Where cargo builds.
+/// The build directory of cargo.
 pub fn target() -> PathBuf {
     root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }

@@ -1,23 +1,23 @@
-//! Holds the files of `formats/` to the code that they describe.
+//! Checks the files of `formats/` against the code that they describe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of the workspace.
+/// The directory `formats/` of the workspace.
 pub fn formats() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats")
 }
 
-/// Whether files are to be written again: `UPDATE_FORMATS=1`.
+/// Whether the files are to be written again: `UPDATE_FORMATS=1`.
 pub fn is_update() -> bool {
     std::env::var_os("UPDATE_FORMATS").is_some()
 }
 
-/// Fails when `formats/<name>` is not `text`, or writes it.
+/// Fails if `formats/<name>` is not `text`; with `UPDATE_FORMATS=1`, writes it.
 ///
 /// # Panics
 ///
-/// When the file is another or cannot be written.
+/// If the file differs or cannot be written.
 pub fn check_format(name: &str, text: &str) {
     let path = formats().join(name);
     if is_update() {

@@ -11,30 +11,30 @@ use units::Nanos;
 
 use crate::wait;
 
-/// A process group that dies with this value. It also dies with the test program, even one that is killed: its
-/// shell then reads the end of its input.
+/// A process group that is killed when this value is dropped. It also ends with the test program, even if that is
+/// killed: its shell then reads the end of its input.
 pub struct Leash {
     shell: Child,
     log: PathBuf,
 }
 
-/// Runs the command next to it and ends the group when the command ends, or when the other end of its input goes.
+/// Runs the command in the background, and kills the group when the command ends or the shell's input is closed.
 const SHELL: &str = r#"( "$@"; kill -KILL 0 ) & read -r _; kill -KILL 0"#;
 
 /// Servers start within a second; a busy machine may need longer.
 const START: Nanos = Nanos::from_secs(30);
 
 impl Leash {
-    /// Starts `command`, with what it prints in the file `log`.
+    /// Starts `command`, with its output in the file `log`.
     ///
     /// # Panics
     ///
-    /// Here and below: when the test cannot go on.
+    /// Here and below: if the test cannot continue.
     pub fn start(command: &[&str], log: &Path) -> Leash {
         Leash::start_by(command, log, |shell| shell.spawn().expect("sh starts everywhere"))
     }
 
-    /// Likewise, by `spawn`: on a CPU of its own, say.
+    /// The same with another way to start the shell, for example on a given CPU.
     pub fn start_by(command: &[&str], log: &Path, spawn: impl FnOnce(&mut Command) -> Child) -> Leash {
         let output = File::create(log).expect("the log lies in a folder of the test");
         let errors = output.try_clone().expect("there are descriptors left");
@@ -44,7 +44,7 @@ impl Leash {
         Leash { shell: spawn(&mut shell), log: log.to_owned() }
     }
 
-    /// Waits until somebody listens on `port`.
+    /// Waits until somebody listens on `port` of the loopback address.
     pub fn wait_for(&mut self, port: u16) {
         let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         let ready = wait::until(START, || self.has_ended() || listens());
@@ -56,9 +56,9 @@ impl Leash {
         assert!(wait::until(START, || self.has_ended()), "the server does not stop; {}", self.output());
     }
 
-    /// Kills all of it at once.
+    /// Kills the whole process group at once.
     pub fn kill(&mut self) {
-        // Not reaped before `wait`, so the number is still ours.
+        // The process is not reaped before `wait`, so its id is still valid.
         let _ = kill_process_group(Pid::from_child(&self.shell), Signal::KILL);
         let _ = self.shell.wait();
     }
@@ -74,7 +74,7 @@ impl Leash {
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        // Once reaped, the number may be another's.
+        // Once the process is reaped, its id may belong to another one.
         if !self.has_ended() {
             self.kill();
         }

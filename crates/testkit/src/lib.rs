@@ -1,10 +1,10 @@
 //! A simulated network and scripted servers: what the instrument is tested against.
 //!
-//! [`SimReactor`] plays a [`Script`] in simulated time, so a test can plant a truth to the nanosecond and ask
-//! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines, [`Transactions`] one that
-//! logs in, leases connections and retries. [`ScriptedServer`]
-//! misbehaves over real sockets. Tests of the whole program find it with [`binary`] and keep other people's servers on a
-//! [`leash::Leash`] and live views in a [`terminal::Terminal`]. Part of no release: only tests use it.
+//! [`SimReactor`] plays a [`Script`] in simulated time, so a test can plant a truth to the nanosecond and check that
+//! the engine measures it. [`LineProtocol`] is the smallest protocol that pipelines; [`Transactions`] is one that logs
+//! in, leases connections and retries. [`ScriptedServer`] misbehaves over real sockets. Tests of the whole program find
+//! it with [`binary`], run other programs' servers on a [`leash::Leash`], and live views in a [`terminal::Terminal`].
+//! Not part of any release: only tests use it.
 
 pub mod binary;
 mod formats;

@@ -1,7 +1,7 @@
 //! The smallest protocol that pipelines, so that tests of the engine do not depend on a real one.
 //!
-//! A request is its number and a line's end, with padding between them if asked for. A response is one line: a
-//! word, a space, the request's number, and anything behind it.
+//! A request is its number and a line feed, with optional padding in between. A response is one line: a word, a space,
+//! the request's number, and anything after it.
 //!
 //! | word | means |
 //! |---|---|
@@ -17,12 +17,12 @@ use codec::{
     CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Reply, Route, Session, Step,
 };
 
-/// See the module.
+/// The protocol that the module describes: the settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct LineProtocol {
-    /// How many requests may be outstanding on one connection.
+    /// The maximum number of requests outstanding on one connection.
     pub pipeline: usize,
-    /// Bytes between the number and the line's end.
+    /// Bytes of padding between the number and the line feed.
     pub padding: usize,
 }
 
@@ -61,13 +61,13 @@ impl Protocol for LineProtocol {
     }
 }
 
-/// The client side of one connection.
+/// The client's side of one connection.
 #[derive(Debug)]
 pub struct LineSession {
     capacity: usize,
     padding: usize,
     expected: VecDeque<(Key, u64)>,
-    /// How the current answer begins; the rest is only counted.
+    /// The beginning of the current response; the rest is only counted.
     head: Vec<u8>,
     length: u64,
 }
@@ -123,7 +123,7 @@ impl Session for LineSession {
 }
 
 impl LineSession {
-    /// Whether the current answer, which goes on with `input`, ends with the connection.
+    /// Whether the current response, which continues with `input`, ends with the connection.
     fn until_close(&self, input: &[u8]) -> bool {
         let start = self.head.iter().chain(input);
         REST.len() <= self.head.len() + input.len() && start.zip(REST).all(|(a, b)| a == b)

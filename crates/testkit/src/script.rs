@@ -1,6 +1,6 @@
-//! What a simulated network does: data only. [`SimReactor`](crate::SimReactor) plays it.
+//! What a simulated network does, as data. [`SimReactor`](crate::SimReactor) plays it.
 //!
-//! Lengths are lengths; the instants of a [`Span`] are offsets from the start of the simulated run.
+//! Times are durations, except that the instants of a [`Span`] are offsets from the start of the simulated run.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -11,31 +11,30 @@ use units::Nanos;
 #[derive(Debug, Clone)]
 pub struct Script {
     pub lookups: Turns<Lookup>,
-    /// Connection attempts, in their order, to addresses that `dials_to` does not name.
+    /// Connection attempts, in order, to addresses that `dials_to` does not name.
     pub dials: Turns<Dial>,
     pub dials_to: Vec<(SocketAddr, Turns<Dial>)>,
     /// What the server does with each request, in the order in which their first bytes were sent.
     pub services: Turns<Service>,
-    /// What the server does with a request by its text, without the line's end; where it is set, `services` are not
-    /// asked.
+    /// What the server does with a request, given its text without the line feed. If it is set, `services` is not used.
     pub by_text: Option<fn(&str) -> Service>,
-    /// The server does not run within these. In order, apart from each other.
+    /// Times in which the server does not run; in order and disjoint.
     pub freezes: Vec<Span>,
-    /// The client does not run within these. In order, apart from each other.
+    /// Times in which the client does not run; in order and disjoint.
     pub stalls: Vec<Span>,
-    /// The kernel stamps what arrives.
+    /// Whether the kernel timestamps what arrives.
     pub stamps: bool,
-    /// How far one reading of the clock moves it.
+    /// By how much one reading of the clock advances it.
     pub clock_cost: Nanos,
 }
 
 impl Script {
-    /// Connections stand at once, and every request is answered well after `after`.
+    /// Connections are established at once, and every request gets a good response after `after`.
     pub fn answering_after(after: Nanos) -> Script {
         Script::serving(Turns::always(Service::response(after, "ok")))
     }
 
-    /// Connections stand at once; requests go as told.
+    /// Connections are established at once; `services` decides about the requests.
     pub fn serving(services: Turns<Service>) -> Script {
         Script {
             lookups: Turns::always(Lookup::Fails { after: Nanos::ZERO }),
@@ -50,12 +49,12 @@ impl Script {
         }
     }
 
-    /// Connections stand at once; the server answers each request by its text.
+    /// Connections are established at once; the server responds to each request according to its text.
     pub fn by_text(by_text: fn(&str) -> Service) -> Script {
         Script { by_text: Some(by_text), ..Script::answering_after(Nanos::ZERO) }
     }
 
-    /// Connections to addresses not named otherwise go as told.
+    /// The same with `dials` for connections to addresses that are not named otherwise.
     #[must_use]
     pub fn dialing(self, dials: Turns<Dial>) -> Script {
         Script { dials, ..self }
@@ -77,12 +76,12 @@ enum Around {
 }
 
 impl<T> Turns<T> {
-    /// The same turn for every request.
+    /// The same turn every time.
     pub fn always(turn: T) -> Turns<T> {
         Turns { turns: vec![turn], around: Around::LastAgain }
     }
 
-    /// Each of `first` once, then `rest` for ever.
+    /// Each of `first` once, then `rest` forever.
     pub fn first(mut first: Vec<T>, rest: T) -> Turns<T> {
         first.push(rest);
         Turns { turns: first, around: Around::LastAgain }
@@ -92,7 +91,7 @@ impl<T> Turns<T> {
     ///
     /// # Panics
     ///
-    /// When there are none.
+    /// If there are none.
     pub fn cycle(turns: Vec<T>) -> Turns<T> {
         assert!(!turns.is_empty(), "a script needs at least one turn");
         Turns { turns, around: Around::FromTheFirst }
@@ -107,28 +106,28 @@ impl<T> Turns<T> {
     }
 }
 
-/// From an instant until another, as offsets from the start of the run.
+/// A span of time, as offsets from the start of the run; `until` is excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub from: Nanos,
     pub until: Nanos,
 }
 
-/// How a name lookup goes.
+/// The result of a name lookup.
 #[derive(Debug, Clone)]
 pub enum Lookup {
     Finds { after: Nanos, addresses: Vec<SocketAddr> },
     Fails { after: Nanos },
 }
 
-/// How a connection attempt goes.
+/// The result of a connection attempt.
 #[derive(Debug, Clone)]
 pub enum Dial {
     Stands {
         after: Nanos,
         way: Way,
     },
-    /// The kernel's error, as a number.
+    /// Fails later, with this error number of the kernel.
     Fails {
         after: Nanos,
         errno: i32,
@@ -137,7 +136,7 @@ pub enum Dial {
     FailsAtOnce {
         errno: i32,
     },
-    /// Nobody ever answers.
+    /// There is never a reply.
     Silent,
 }
 
@@ -148,46 +147,46 @@ impl Dial {
     }
 }
 
-/// The way between the client and the server of one connection.
+/// The network between the client and the server of one connection.
 #[derive(Debug, Clone, Default)]
 pub struct Way {
-    /// From the client's kernel to the server.
+    /// Delay from the client's kernel to the server.
     pub there: Nanos,
-    /// From the server to the client's kernel.
+    /// Delay from the server to the client's kernel.
     pub back: Nanos,
     pub acks: Acks,
-    /// Where the client's kernel stops accepting for a while, in order.
+    /// When the client's kernel stops accepting bytes for a while, in order.
     pub chokes: Vec<Choke>,
     /// The server closes after this long without a request.
     pub idle_close: Option<Nanos>,
-    /// What the server does as soon as it has the connection, unasked.
+    /// What the server does as soon as the connection is established, without a request.
     pub greeting: Option<Service>,
 }
 
-/// What the client's kernel hears of the bytes it sent.
+/// What the client's kernel learns about the bytes that it sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Acks {
-    /// They are acknowledged after the way there and back.
+    /// They are acknowledged after the delay in both directions.
     #[default]
     Prompt,
     Never,
-    /// The kernel does not report.
+    /// The kernel does not report it.
     Unknown,
 }
 
 /// The client's kernel accepts nothing for a while.
 #[derive(Debug, Clone, Copy)]
 pub struct Choke {
-    /// Once it has accepted this many bytes in all on the connection.
+    /// It begins when the kernel has accepted this many bytes in total on the connection.
     pub after_bytes: u64,
-    /// Counted from the first write that was cut short. `Nanos::MAX`: for ever.
+    /// Counted from the first write that was cut short. `Nanos::MAX`: forever.
     pub lasts: Nanos,
 }
 
 /// What the server does with one request.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Begins once this many bytes of the request are there, instead of all.
+    /// The response begins when this many bytes of the request have arrived, instead of all.
     pub early_bytes: Option<usize>,
     /// The server's own time before it writes.
     pub after: Nanos,
@@ -196,23 +195,23 @@ pub struct Service {
 }
 
 impl Service {
-    /// One line of the test protocol: `word`, and the request's number.
+    /// A response of one line of the test protocol: `word`, and the request's number.
     pub fn response(after: Nanos, word: &'static str) -> Service {
         let text = vec![Text::of(word), Text::of(" "), Text::Number, Text::of("\n")];
         Service::pieces(after, vec![Piece { after: Nanos::ZERO, text }])
     }
 
-    /// Starts to respond `after` the request has arrived, with these pieces, and keeps the connection.
+    /// A response of `pieces` that begins `after` the request has arrived; the connection is kept.
     pub fn pieces(after: Nanos, pieces: Vec<Piece>) -> Service {
         Service { early_bytes: None, after, pieces, then: Then::Keep }
     }
 
-    /// Nothing is written.
+    /// No response.
     pub fn nothing(after: Nanos, then: Then) -> Service {
         Service { early_bytes: None, after, pieces: Vec::new(), then }
     }
 
-    /// `text` as it stands, in one piece.
+    /// `text` unchanged, in one piece.
     pub fn raw(after: Nanos, text: &'static str, then: Then) -> Service {
         let pieces = vec![Piece { after: Nanos::ZERO, text: vec![Text::of(text)] }];
         Service { early_bytes: None, after, pieces, then }
@@ -228,7 +227,7 @@ impl Service {
 /// Bytes that the server writes at once.
 #[derive(Debug, Clone)]
 pub struct Piece {
-    /// After the piece before.
+    /// After the previous piece.
     pub after: Nanos,
     pub text: Vec<Text>,
 }
@@ -237,7 +236,7 @@ pub struct Piece {
 #[derive(Debug, Clone)]
 pub enum Text {
     Bytes(Cow<'static, [u8]>),
-    /// The digits that the request began with.
+    /// The digits that the request begins with.
     Number,
 }
 
@@ -254,6 +253,6 @@ pub enum Then {
     Keep,
     Close,
     Reset,
-    /// Keeps it, and never writes on it again.
+    /// Keeps it, and never writes to it again.
     Hang,
 }

@@ -1,4 +1,4 @@
-//! A server over real sockets that does what a list says, connection by connection. For end-to-end tests.
+//! A server on real sockets that follows a list of actions for each connection. For end-to-end tests.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ pub enum Action {
     ReadUntil(Vec<u8>),
     Write(Vec<u8>),
     Sleep(Nanos),
-    /// Closes the server's side; the client's stays.
+    /// Closes the server's side; the client's side stays open.
     ShutdownWrite,
     /// Closes at once with a reset.
     Reset,
@@ -24,7 +24,7 @@ pub enum Action {
     Again,
 }
 
-/// Listens on a port of its own; stops, with everything it started, when dropped.
+/// Listens on its own port; stops, with everything it started, when dropped.
 #[derive(Debug)]
 pub struct ScriptedServer {
     address: SocketAddr,
@@ -39,12 +39,12 @@ struct Shared {
 }
 
 impl ScriptedServer {
-    /// The *k*-th connection goes by `scripts[k]`, those past the end by the last. A connection whose list is
-    /// at its end is closed.
+    /// Starts a server whose *k*-th connection follows `scripts[k]`, and later ones the last script. A connection is
+    /// closed at the end of its list.
     ///
     /// # Panics
     ///
-    /// When there is no script, or no socket or thread is to be had.
+    /// If there is no script, or no socket or thread is available.
     pub fn start(scripts: Vec<Vec<Action>>) -> ScriptedServer {
         assert!(!scripts.is_empty(), "a server needs at least one script");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on the loopback device");
@@ -88,7 +88,7 @@ fn accept(listener: &TcpListener, scripts: &[Vec<Action>], shared: &Arc<Shared>)
             }
             let script = &scripts[index.min(scripts.len() - 1)];
             scope.spawn(move || {
-                // What the client does to the connection is the client's business.
+                // Errors are ignored: the client may do anything to the connection.
                 let _ = play(&stream, script, &shared.stop);
                 let _ = stream.shutdown(Shutdown::Both);
             });
@@ -108,7 +108,7 @@ fn play(mut stream: &TcpStream, script: &[Action], stop: &AtomicBool) -> std::io
             Action::Sleep(length) => sleep(*length, stop),
             Action::ShutdownWrite => stream.shutdown(Shutdown::Write)?,
             Action::Reset => {
-                // Whoever shuts a connection down with no time to linger resets it; see socket(7).
+                // Closing a connection without lingering resets it; see socket(7).
                 rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
                 return rustix::net::connect_unspec(stream).map_err(Into::into);
             }
@@ -132,7 +132,7 @@ fn read_until(mut stream: &TcpStream, end: &[u8], unread: &mut Vec<u8>) -> std::
     }
 }
 
-/// Sleeps in short parts, so that a test that is over does not wait for its server.
+/// Sleeps in short parts, so that a test that has ended does not wait for its server.
 fn sleep(length: Nanos, stop: &AtomicBool) {
     let due = clock::now() + length;
     while clock::now() < due && !stop.load(Ordering::SeqCst) {
@@ -173,7 +173,7 @@ mod tests {
         let stream = TcpStream::connect(server.address()).unwrap();
         drop(server);
         drop(stream);
-        // The length is that of a hang: anything below the scripted minute shows that the sleep was cut short.
+        // A failure would be a hang: anything below the scripted minute shows that the sleep was cut short.
         assert!(clock::now() - before < Nanos::from_secs(30));
     }
 }

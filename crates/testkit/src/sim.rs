@@ -1,8 +1,8 @@
-//! A reactor without a kernel: a [`Script`] played in simulated time, on one thread, the same each time.
+//! A reactor without a kernel: plays a [`Script`] in simulated time, on one thread, deterministically.
 //!
-//! Events are edges, as with epoll: what has been told once is not told again until more comes. Deciding what
-//! the server does is the link's part; this file moves time, and only [`Reactor::wait`] and a clock that costs
-//! something do that.
+//! Events are edge-triggered, as with epoll: what has been reported is not reported again until more arrives. The link
+//! decides what the server does; this file advances time, which happens only in [`Reactor::wait`] and when reading the
+//! clock has a cost.
 
 mod link;
 
@@ -18,7 +18,7 @@ use units::Nanos;
 use self::link::{Dialed, Edge, Link, Surroundings};
 use crate::script::{Dial, Lookup, Script, Span, Way};
 
-/// See the module.
+/// Plays a [`Script`] for one client; see the module.
 #[derive(Debug)]
 pub struct SimReactor {
     clock: SimClock,
@@ -28,13 +28,13 @@ pub struct SimReactor {
     stalls: Vec<Span>,
     places: Vec<Place>,
     edges: Edges,
-    /// Places that the current wait has something to tell of.
+    /// Slots that the current wait has events for.
     reported: Vec<u32>,
     begun: Begun,
     guard: Guard,
 }
 
-/// One slot's connection. The generation tells edges of an earlier one from its own.
+/// One slot's connection. The generation distinguishes its edges from those of an earlier connection.
 #[derive(Debug, Default)]
 struct Place {
     link: Option<Link>,
@@ -42,7 +42,7 @@ struct Place {
     news: Option<News>,
 }
 
-/// What one wait tells of a connection.
+/// The events of one connection in one wait.
 #[derive(Debug, Clone, Copy, Default)]
 struct News {
     readable: bool,
@@ -50,7 +50,7 @@ struct News {
     closed: bool,
 }
 
-/// Edges to come, the earliest first; of the same instant, in the order in which they were put down.
+/// Future edges, the earliest first; those of the same instant in the order in which they were added.
 #[derive(Debug, Default)]
 struct Edges {
     heap: BinaryHeap<Reverse<Entry>>,
@@ -66,7 +66,7 @@ struct Entry {
     edge: Edge,
 }
 
-/// How often each thing has been begun, which says whose turn it is.
+/// How often each thing has begun, which determines whose turn it is.
 #[derive(Debug, Default)]
 struct Begun {
     lookups: usize,
@@ -75,7 +75,7 @@ struct Begun {
     requests: usize,
 }
 
-/// Finds loops that would never end.
+/// Detects endless loops.
 #[derive(Debug, Default)]
 struct Guard {
     idle_waits: u64,
@@ -83,7 +83,7 @@ struct Guard {
 }
 
 impl SimReactor {
-    /// A client whose run begins at `start`, and that is there a little before.
+    /// A client whose run begins at `start`; its clock begins a little earlier.
     pub fn new(script: Script, start: Nanos) -> SimReactor {
         let on_clock = |spans: &[Span]| -> Vec<Span> {
             spans.iter().map(|span| Span { from: start + span.from, until: start + span.until }).collect()
@@ -102,17 +102,17 @@ impl SimReactor {
         }
     }
 
-    /// The clock that it moves.
+    /// The clock that it advances.
     pub fn clock(&self) -> &SimClock {
         &self.clock
     }
 
-    /// How many connections were tried.
+    /// How many connections were attempted.
     pub fn dial_count(&self) -> usize {
         self.begun.dials + self.begun.dials_to.iter().sum::<usize>()
     }
 
-    /// How many requests the server has seen the first byte of, or will.
+    /// The number of requests whose first byte the server has received or will receive.
     pub fn request_count(&self) -> usize {
         self.begun.requests
     }
@@ -135,7 +135,7 @@ impl SimReactor {
         turns.nth(*count - 1).clone()
     }
 
-    /// When the client is next able to run, from `at` on.
+    /// When the client can run next, from `at` on.
     fn awake_from(&self, mut at: Nanos) -> Nanos {
         for stall in &self.stalls {
             if stall.from <= at && at < stall.until {
@@ -145,7 +145,7 @@ impl SimReactor {
         at
     }
 
-    /// Notes what has come by `now`; whether anything has.
+    /// Takes the edges until `now`. Returns whether there were any.
     fn take_edges(&mut self, now: Nanos, ready: &mut Vec<Ready>) -> bool {
         let mut any = false;
         while let Some(entry) = self.edges.pop(now) {
@@ -330,11 +330,11 @@ impl Guard {
     }
 }
 
-/// The client learns of its run before the run begins.
+/// How long before the run begins the client's clock starts.
 const LEAD: Nanos = Nanos::from_millis(1);
 
-/// A wait that neither waits nor tells anything is allowed now and then. This many in a row burn a core.
+/// Waits that neither wait nor report anything are allowed occasionally. This many in a row would burn a core.
 const MOST_IDLE_WAITS: u64 = 1_000;
 
-/// More than any test needs, and done within seconds.
+/// More than any test needs, and reached within seconds.
 const MOST_CALLS: u64 = 20_000_000;

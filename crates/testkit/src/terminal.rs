@@ -1,5 +1,5 @@
-//! A pseudo-terminal that `script` of util-linux makes, in which the binary under test runs: what it shows, its keys,
-//! and the terminal's modes when it has ended.
+//! A pseudo-terminal, created by `script` of util-linux, in which the binary under test runs: its output, its keys, and
+//! the terminal's modes after it has ended.
 
 use std::fs;
 use std::io::Write;
@@ -11,39 +11,39 @@ use units::Nanos;
 
 use crate::{binary, wait};
 
-/// What a view that takes the whole screen begins and ends with.
+/// The control sequences that begin and end a full-screen view.
 pub const ENTERS: &str = "\u{1b}[?1049h";
 pub const LEAVES: &str = "\u{1b}[?1049l";
 
-/// Longer than any step takes, also on a busy machine.
+/// Longer than any step takes, even on a busy machine.
 const LONGEST: Nanos = Nanos::from_secs(30);
 
-/// Where it stands, next to what the binary makes there.
+/// The file with the terminal's output, in the directory in which the binary runs.
 const TYPESCRIPT: &str = "typescript";
 
-/// Killed when dropped.
+/// A program in a terminal. Killed when dropped.
 pub struct Terminal<'a> {
     script: Child,
     folder: &'a Path,
 }
 
-/// How a terminal was when its program had ended.
+/// The state of a terminal after its program has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Shown before the view left the screen, and after.
+    /// The output before the view left the screen, and after.
     pub view: String,
     pub after: String,
     pub code: i32,
 }
 
 impl<'a> Terminal<'a> {
-    /// Runs `parallax ARGUMENTS` in a folder, in a terminal of so many rows and columns.
+    /// Runs `parallax ARGUMENTS` in the directory `folder`, in a terminal of the given size.
     ///
     /// # Panics
     ///
-    /// Where `script` is not there; so does everything here when the binary does not do what is waited for.
+    /// If `script` is not installed. All functions here panic if the binary does not do what they wait for.
     pub fn start(folder: &'a Path, (rows, columns): (u16, u16), arguments: &str) -> Terminal<'a> {
-        // Ctrl-C goes to the shell as well, and would end some shells before they say how it went.
+        // Ctrl-C goes to the shell as well, and would end some shells before they print the exit code.
         let line = format!(
             "trap : INT; stty rows {rows} cols {columns}; {} {arguments}; echo EXIT=$?; stty -a",
             binary::parallax().display()
@@ -61,14 +61,14 @@ impl<'a> Terminal<'a> {
         Terminal { script, folder }
     }
 
-    /// What the terminal has shown. The first line of the file is not: `script` repeats the command there.
+    /// The output of the terminal. Leaves out the first line of the file, in which `script` repeats the command.
     pub fn shown(&self) -> String {
         let text = fs::read(self.folder.join(TYPESCRIPT)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         text.split_once('\n').map_or_else(String::new, |(_, shown)| shown.to_owned())
     }
 
-    /// Waits until the terminal has shown `text`; panics if it does not in time.
+    /// Waits until the terminal has shown `text`; panics if that takes too long.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
         assert!(wait::until(LONGEST, || self.shown().contains(text)), "no `{text}`: {}", self.shown());
@@ -88,7 +88,7 @@ impl<'a> Terminal<'a> {
         kill_process(pid, signal).expect("the binary under test still runs");
     }
 
-    /// Changes the size of the terminal, which the program is notified of.
+    /// Changes the size of the terminal, which notifies the program.
     pub fn resize(&self, rows: u16, columns: u16) {
         let terminal = fs::read_link(format!("/proc/{}/fd/2", self.parallax()))
             .expect("the binary under test still runs");
@@ -110,10 +110,10 @@ impl<'a> Terminal<'a> {
         only_child(only_child(self.script.id()))
     }
 
-    /// Waits for the end of the program, and checks that the terminal is as it was before.
+    /// Waits for the end of the program, and checks that the terminal's modes are as before.
     pub fn finish(mut self) -> Ended {
         self.wait_for("EXIT=");
-        // What `stty` says stands behind it.
+        // The output of `stty` follows it.
         let _ = self.script.wait();
         let shown = self.shown();
         let (output, ended) = shown.rsplit_once("EXIT=").expect("EXIT= has just been seen");

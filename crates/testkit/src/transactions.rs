@@ -1,20 +1,20 @@
-//! A toy protocol with everything that databases ask of the engine: the server speaks first, TLS begins after a
-//! plaintext exchange, login takes several rounds, statements are prepared per connection, messages arrive unasked,
-//! and transactions fail in a way that makes trying again worth it.
+//! A toy protocol with everything that databases require of the engine: the server speaks first, TLS begins after a
+//! plaintext exchange, login takes several rounds, statements are prepared per connection, messages arrive without a
+//! request, and transactions fail in a way that makes retries useful.
 //!
-//! What the client sends is lines that begin with a number, as the simulated server wants them; what the server sends
-//! is lines that begin with a word.
+//! The client sends lines that begin with a number, as the simulated server expects; the server sends lines that begin
+//! with a word.
 //!
 //! | the server's line | means |
 //! |---|---|
 //! | `hello` | its greeting |
-//! | `tls yes`, `tls no` | whether it speaks TLS; asked only where the client wants that |
+//! | `tls yes`, `tls no` | whether it supports TLS; sent only if the client requests TLS |
 //! | `secured` | the handshake has ended |
 //! | `prove it` | another round of the login |
 //! | `welcome` | the login has ended |
 //! | `denied WORDS` | the login is refused, and why |
-//! | `notice WORDS` | nothing that was asked for |
-//! | `going WORDS` | why it is about to close |
+//! | `notice WORDS` | a message that was not requested |
+//! | `going WORDS` | why it will close the connection |
 //! | `prepared N` | the statement of request `N` is prepared |
 //! | `row N` | a part of the response to `N` |
 //! | `ok N`, `deadlock N`, `error N` | the end of that response |
@@ -30,24 +30,24 @@ use units::{Code, Nanos};
 /// What a run of the toy protocol sends: each unit is the transaction `begin`, `read`, `commit`.
 #[derive(Debug, Clone)]
 pub struct Transactions {
-    /// The client asks for TLS, and goes on without it where the server has none.
+    /// Whether the client requests TLS; it continues without if the server has none.
     pub tls: bool,
-    /// A transaction keeps its connection.
+    /// Whether a transaction keeps its connection.
     pub connection: ConnectionUse,
-    /// How often a transaction is tried again.
+    /// The maximum number of retries of a transaction.
     pub retries: u32,
-    /// From a failed try to the next one.
+    /// The time from a failed try to the next one.
     pub backoff: Nanos,
-    /// Between two statements.
+    /// The time between two statements.
     pub think: Nanos,
-    /// Requests on one connection.
+    /// The maximum number of requests on one connection.
     pub room: usize,
     /// Every line that was sent, in order.
     pub sent: Arc<Mutex<Vec<String>>>,
 }
 
 impl Default for Transactions {
-    /// On a leased connection, without TLS, retries, pauses and pipelining.
+    /// On a leased connection, without TLS, retries, pauses or pipelining.
     fn default() -> Transactions {
         Transactions {
             tls: false,
@@ -125,19 +125,19 @@ impl Protocol for Transactions {
     }
 }
 
-/// The client side of one connection.
+/// The client's side of one connection.
 #[derive(Debug)]
 pub struct TransactionSession {
     run: Transactions,
     stage: Stage,
     prepared: PreparedStatements,
-    /// With the line that follows once the statement is prepared.
+    /// Each with the line to send once the statement is prepared.
     outstanding: Vec<(Key, Option<String>)>,
-    /// Something of the oldest response has come.
+    /// Whether anything of the oldest response has come.
     began: bool,
     in_transaction: bool,
     message: Option<String>,
-    /// The beginning of a line of which the rest has not come.
+    /// The beginning of a line whose rest has not come.
     line: Vec<u8>,
 }
 

@@ -1,8 +1,8 @@
-//! Waiting for something, never for long.
+//! Waiting for a condition, with a limit.
 
 use units::Nanos;
 
-/// Waits until `is_so`; false when it is not so within `most`.
+/// Waits until `is_so` returns true; returns false if it does not within `most`. Checks every 5 ms.
 pub fn until(most: Nanos, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = clock::now() + most;
     loop {
@@ -16,7 +16,7 @@ pub fn until(most: Nanos, mut is_so: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Lets `length` pass.
+/// Sleeps for `length`.
 pub fn pause(length: Nanos) {
     clock::sleep_until(clock::now() + length);
 }

@@ -1,10 +1,11 @@
-//! A server's own short code for a response: an HTTP status, an SQLSTATE with its number, the word of a RESP error.
+//! A server's own short code in a response: an HTTP status, an SQLSTATE with its number, the first word of a RESP
+//! error.
 
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// A code of 1 to [`Code::LONGEST`] printable ASCII characters, held inline: copying and comparing it costs as much
-/// as for a 16-byte number, and it never allocates.
+/// A code of 1 to [`Code::LONGEST`] printable ASCII characters, stored inline: copying and comparing cost as much as
+/// for a 16-byte number, and it never allocates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     // First, so that statuses sort by number.
@@ -16,15 +17,15 @@ impl Code {
     /// `40001/1213`, the longest code in common use, has 10 characters; RESP's longest words have 11.
     pub const LONGEST: usize = 15;
 
-    /// The code `text`, cut to [`Code::LONGEST`] bytes; bytes other than printable ASCII become `?`, because a server
-    /// may send anything. `None` for an empty text.
+    /// The code `text`, truncated to [`Code::LONGEST`] bytes; bytes other than printable ASCII become `?`, since a
+    /// server may send anything. `None` for an empty text.
     pub fn new(text: &[u8]) -> Option<Code> {
         let text = &text[..text.len().min(Code::LONGEST)];
         let mut bytes = [0; Code::LONGEST];
         for (own, &byte) in bytes.iter_mut().zip(text) {
             *own = if byte.is_ascii_graphic() { byte } else { b'?' };
         }
-        // At most 15, so the conversion loses nothing.
+        // At most 15, so the conversion is lossless.
         Some(Code { length: NonZeroU8::new(text.len() as u8)?, bytes })
     }
 
@@ -48,8 +49,8 @@ impl Code {
         Code { length, bytes }
     }
 
-    /// The number of a three-digit status from 100 on; `None` for any other code, `23505` among them: an SQLSTATE is
-    /// a text even where it has only digits.
+    /// The number of a three-digit status from 100 on; `None` for any other code, for example `23505`: an SQLSTATE is a
+    /// text even if it has only digits.
     pub fn as_status(&self) -> Option<u16> {
         match self.as_bytes() {
             [first @ b'1'..=b'9', rest @ ..] if rest.len() == 2 && rest.iter().all(u8::is_ascii_digit) => {
@@ -99,7 +100,7 @@ mod tests {
         assert!(Code::status(99) < Code::status(100) && Code::status(200) < Code::status(404));
     }
 
-    /// If this fails, a server chooses how long a label is, or puts control characters in a record.
+    /// If this fails, a server decides how long a label is, or puts control characters into a record.
     #[test]
     fn a_code_is_bounded_and_printable() {
         let code = |text: &[u8]| Code::new(text).unwrap();

@@ -11,8 +11,8 @@
 /// - `const fn name(self) -> &'static str`: the name of a variant;
 /// - `fn from_name(&str) -> Option<Self>`: the variant with exactly this name; a linear search.
 ///
-/// Attributes and doc comments of the enum and of its variants stay where they are written. Nothing checks that the
-/// names agree with those that serde derives, or that no two are the same: a test of the enum should.
+/// Attributes and doc comments of the enum and of its variants are kept. Nothing checks that the names agree with those
+/// that serde derives, or that they are unique: a test of the enum should.
 ///
 /// ```
 /// units::named_enum! {

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use crate::number::{self, Decimal, ParseError};
 
-/// Nanoseconds: a length of time, or an instant since the zero of the monotonic clock.
+/// Nanoseconds: a duration, or an instant since the zero of the monotonic clock.
 ///
-/// One type for both, because every phase is the gap between two instants and every schedule is an
-/// instant plus a length. Subtraction panics below zero in debug builds: a negative phase is a bug.
+/// One type for both, because every phase is the gap between two instants and every schedule is an instant plus a
+/// duration. Subtraction panics below zero in debug builds: a negative phase is a bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all; as an instant, the zero of the clock.
+    /// A duration of 0; as an instant, the zero of the clock.
     pub const ZERO: Nanos = Nanos(0);
-    /// The largest value; stands for "never" where an instant is expected.
+    /// The largest value; means "never" if an instant is expected.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// `us` microseconds. Overflow panics in debug builds, as in the two below.
+    /// `us` microseconds. Overflow panics in debug builds, as in the next two functions.
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us * 1_000)
     }
@@ -36,7 +36,7 @@ impl Nanos {
     }
 
     /// Exact text for a command line or a record, in the largest unit that needs no fraction: `90s`, `1500us`. Parses
-    /// back to the same value.
+    /// to the same value.
     pub fn written(self) -> String {
         for (unit, ns) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
             if self.0.is_multiple_of(ns) {
@@ -46,12 +46,12 @@ impl Nanos {
         format!("{}ns", self.0)
     }
 
-    /// Seconds as a float, for printing and for rates: above 2^53 ns (104 days) it is rounded.
+    /// Seconds as a float, for printing and for rates: rounded above 2^53 ns (104 days).
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// `self - other`, or zero where that would be negative.
+    /// `self - other`, or zero if that would be negative.
     pub const fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }

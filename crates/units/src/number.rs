@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a value with a unit could not be parsed. The message says what to write instead.
+/// Why a value with a unit could not be parsed. The message states what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// The text does not begin with a number.
@@ -14,7 +14,7 @@ pub enum ParseError {
     /// The unit is not in the list of known ones.
     #[error("`{unit}` in `{text}` is not a known unit; use {known}")]
     UnknownUnit { text: String, unit: String, known: &'static str },
-    /// The value does not fit, or is zero where that is not allowed.
+    /// The value does not fit, or is zero although zero is not allowed.
     #[error("`{text}` is out of range; {range}")]
     OutOfRange { text: String, range: &'static str },
 }
@@ -27,7 +27,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// `self * factor`, rounded to nearest, or `None` when it does not fit a `u64`.
+    /// `self * factor`, rounded to the nearest integer, or `None` if it does not fit a `u64`.
     pub(crate) fn times(self, factor: u64) -> Option<u64> {
         let divisor = 10u128.checked_pow(self.scale)?;
         let product = self.digits.checked_mul(u128::from(factor))?;
@@ -47,7 +47,7 @@ pub(crate) fn split(text: &str) -> Option<(Decimal, &str)> {
     let (number, rest) = text.split_at(end);
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
-    // At most nine digits after the point keep every product below within a u128.
+    // At most nine digits after the point keep every product in this file within a u128.
     let well_formed = (!whole.is_empty() || !fraction.is_empty())
         && whole.len() <= 20
         && fraction.len() <= 9
@@ -75,7 +75,7 @@ pub(crate) fn decimal_prefix(prefix: &str) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// [`ParseError`] when it is not a number, has another unit, is not whole, or is 2^64 or more.
+/// [`ParseError`] if it is not a number, has another unit, is not whole, or is 2^64 or more.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     const EXAMPLE: &str = "200, 10k or 1M";
     let (number, unit) =
@@ -87,7 +87,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     })?;
     let out_of_range =
         || ParseError::OutOfRange { text: text.to_owned(), range: "a whole number below 2^64" };
-    // `1.5` of something countable is a typing error, `1.5k` is not.
+    // A fraction of something countable, such as `1.5`, is a typing error; `1.5k` is not.
     if factor == 1 && number.scale() > 0 {
         return Err(out_of_range());
     }

@@ -1,16 +1,16 @@
-//! Counts, shares and rates as people read them: for reports, progress lines and messages.
+//! Counts, shares and rates in readable form: for reports, progress lines and messages.
 
-/// A count in plain digits, without spaces: a reader may paste it, and a program may split the line.
+/// A count in plain digits, without spaces, so that it can be pasted, and a program can split the line.
 pub fn count(value: u64) -> String {
     value.to_string()
 }
 
-/// A count with its noun, `1 request` or `2 requests`: the plural is the noun with an `s`.
+/// A count with its noun, `1 request` or `2 requests`; the plural is the noun with an `s`.
 pub fn plural(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// `99.2 %`. A share that is there but rounds to nothing is `< 0.1 %`, one that is not whole never `100 %`.
+/// For example `99.2 %`. A share above 0 that would round to 0 is `< 0.1 %`, and one below 1 is never `100 %`.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         p if p <= 0.0 => "0 %".to_owned(),
@@ -21,7 +21,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A rate per second with three significant digits or more: `0.50/s`, `12.3/s`, `998/s`, `9876/s`, `61.2k/s`, `1M/s`.
+/// A rate per second with at least three significant digits: `0.50/s`, `12.3/s`, `998/s`, `9876/s`, `61.2k/s`, `1M/s`.
 pub fn rate(per_s: f64) -> String {
     match per_s {
         r if r >= 9_999.5 => format!("{}/s", scaled(r)),
@@ -31,7 +31,7 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
-/// From ten thousand on: three digits and `k`, `M` or `G`, without zeros at the end.
+/// From ten thousand on: three digits and `k`, `M` or `G`, without trailing zeros.
 fn scaled(value: f64) -> String {
     let (by, unit) = match value {
         v if v >= 999.5e6 => (1e9, 'G'),

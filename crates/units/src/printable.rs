@@ -1,6 +1,6 @@
-//! Text of strangers, made fit for a terminal and for one line.
+//! Makes untrusted text safe for a terminal and for one line.
 
-/// `text` with each harmful character ([`is_harmful`]) written out, as in `\u{1b}`. Doing it twice changes nothing more.
+/// `text` with each harmful character ([`is_harmful`]) escaped, as in `\u{1b}`. Escaping twice changes nothing more.
 pub fn escape_text(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -9,8 +9,8 @@ pub fn escape_text(text: &str) -> String {
     printable
 }
 
-/// C0, DEL and C1; the separators of lines and paragraphs; the marks that turn the direction of reading
-/// (Unicode Standard Annex 9, table 1).
+/// Whether `c` is a control character (C0, DEL, C1), a separator of lines or paragraphs, or a mark that changes the
+/// direction of reading (Unicode Standard Annex 9, table 1).
 pub fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Events per second, kept as a fraction so that a schedule made from it never drifts.
+//! Events per second, stored as a fraction so that a schedule made from it never drifts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `events` per `per`, or `None` when either is zero.
+    /// `events` per `per`, or `None` if either is zero.
     pub fn new(events: u64, per: Nanos) -> Option<Rate> {
         (events > 0 && per > Nanos::ZERO).then_some(Rate { events, per })
     }
@@ -24,14 +24,14 @@ impl Rate {
         Rate::new(events, Nanos::from_secs(1))
     }
 
-    /// This rate multiplied by `factor`, taken as a plain number; `None` when the exact fraction does not fit or
-    /// exceeds 10^9 per second.
+    /// This rate multiplied by `factor`, whose events per second are used as a plain number. `None` if the exact
+    /// fraction does not fit, or exceeds 10^9 per second.
     pub fn times(self, factor: Rate) -> Option<Rate> {
         let events = u128::from(self.events) * u128::from(factor.events) * 1_000_000_000;
         let per = u128::from(self.per.0) * u128::from(factor.per.0);
         let divisor = common_divisor(events, per);
         let (events, per) = (u64::try_from(events / divisor).ok()?, u64::try_from(per / divisor).ok()?);
-        // In whole seconds where that needs no fraction, as people write it.
+        // In events per second if that needs no fraction, as people write it.
         let to_a_second = if 1_000_000_000 % per == 0 { 1_000_000_000 / per } else { 1 };
         let rate = Rate::new(events.checked_mul(to_a_second)?, Nanos(per * to_a_second))?;
         (rate.as_per_second_f64() <= 1e9).then_some(rate)
@@ -47,7 +47,7 @@ impl Rate {
     ///
     /// # Panics
     ///
-    /// When `of` is zero.
+    /// If `of` is zero.
     pub fn due_part(self, parts: u64, of: u64) -> Nanos {
         let due = u128::from(parts) * u128::from(self.per.0) / (u128::from(self.events) * u128::from(of));
         Nanos(u64::try_from(due).unwrap_or(u64::MAX))
@@ -57,7 +57,7 @@ impl Rate {
     pub fn parts_until(self, t: Nanos, of: u64) -> u64 {
         let whole = u128::from(t.0) * u128::from(self.events) / u128::from(self.per.0);
         let rest = u128::from(t.0) * u128::from(self.events) % u128::from(self.per.0);
-        // In two steps: the product of all three may not fit.
+        // In two steps, because the product of all three may not fit.
         let parts = whole.saturating_mul(u128::from(of)) + rest * u128::from(of) / u128::from(self.per.0);
         u64::try_from(parts).unwrap_or(u64::MAX)
     }
@@ -69,7 +69,7 @@ impl Rate {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Exact text: `500/s`, `1/3s`, `7/150ms`. Parses back to the same rate.
+    /// Exact text: `500/s`, `1/3s`, `7/150ms`. Parses to the same rate.
     pub fn written(self) -> String {
         let per_s = u128::from(self.events) * 1_000_000_000;
         if per_s % u128::from(self.per.0) == 0 {

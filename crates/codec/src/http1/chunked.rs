@@ -1,7 +1,7 @@
 //! Decodes the chunked transfer coding (RFC 9112, section 7.1) in pieces of any size, storing nothing.
 //!
-//! Extensions and trailers are skipped, not interpreted. A bare LF ends a line as it does in heads. The session
-//! drives it.
+//! Extensions and trailers are skipped, not interpreted. A bare LF ends a line, as it does in heads. Driven by the
+//! session.
 //!
 //! ```text
 //!  ┌────────────────────────────────────────────────────┐
@@ -16,19 +16,19 @@ use memchr::memchr;
 use crate::DecodeError;
 use crate::web::Limits;
 
-/// Where in a chunked body the input stands.
+/// The position within a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChunkDecoder {
     state: State,
-    /// Size of the chunk being read; once in its data, what is left of it.
+    /// Size of the current chunk; within its data, the bytes of it that are left.
     size: u64,
     /// Bytes of the current size line, or of all trailers so far.
     line_bytes: usize,
-    /// Bytes of all chunks announced so far.
+    /// Total size of all chunks announced so far.
     announced_bytes: u64,
 }
 
-/// What one step of decoding gave: at most one run of data.
+/// The result of one decoding step, with at most one run of data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     pub consumed: usize,
@@ -93,7 +93,7 @@ impl ChunkDecoder {
         self.count_line(taken, "bytes of trailers", limits.trailer_bytes)?;
         let colon = colon || memchr(b':', &rest[..taken]).is_some();
         if line_end.is_some() && !colon {
-            // Most often the next answer, sent without the empty line that ends this one.
+            // Usually the next response, sent without the empty line that ends this one.
             return Err(DecodeError::Malformed { what: "trailer" });
         }
         self.state = if line_end.is_some() { State::TrailerStart } else { State::Trailer { colon } };
@@ -123,7 +123,7 @@ impl ChunkDecoder {
                     _ => return Err(DecodeError::Malformed { what: "end of a chunk" }),
                 };
             }
-            // Handled in runs by `decode`; nothing follows the end.
+            // `decode` handles these states; nothing follows the end.
             State::Data | State::Trailer { .. } | State::End => {}
         }
         Ok(())
@@ -135,7 +135,7 @@ impl ChunkDecoder {
             (State::Size { digits: false }, b) if !b.is_ascii_hexdigit() => return malformed,
             (State::Size { .. }, b) if b.is_ascii_hexdigit() => {
                 let digit = char::from(b).to_digit(16).map_or(0, u64::from);
-                // Saturation keeps a number past 64 bits above every limit.
+                // Saturating keeps a number of more than 64 bits above every limit.
                 self.size = self.size.saturating_mul(16).saturating_add(digit);
                 State::Size { digits: true }
             }

@@ -1,7 +1,7 @@
-//! Reads the head of a response: status, how the body is delimited, whether the connection may be kept.
+//! Parses the head of a response: the status, how the body is delimited, and whether the connection can be kept.
 //!
-//! It looks only at the three headers that decide these and at nothing else, and it holds no state: a head is
-//! given whole or it is not there yet. The session drives it.
+//! It looks only at the three headers that decide this, and has no state: the input contains a complete head or not
+//! yet. Driven by the session.
 
 use std::mem::MaybeUninit;
 
@@ -10,18 +10,18 @@ use httparse::{Header, ParserConfig, Response, Status};
 use crate::DecodeError;
 use crate::web::HEADER_LINES;
 
-/// What a head says.
+/// What the head of a response states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub status: u16,
-    /// What delimits the body, were there one: the request's method and the status may say there is none.
+    /// How the body is delimited, if there is one: the request's method or the status may exclude a body.
     pub framing: Framing,
     pub keep: bool,
-    /// Bytes of the head itself, with the empty line.
+    /// Bytes of the head itself, including the empty line.
     pub head_bytes: usize,
 }
 
-/// What delimits a body (RFC 9112, section 6.3).
+/// How a body is delimited (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
@@ -29,13 +29,13 @@ pub(crate) enum Framing {
     UntilClose,
 }
 
-/// Reads a head from the start of `input`, or `None` while its empty line has not come.
+/// Parses a head at the start of `input`; `None` if its empty line has not arrived.
 pub(crate) fn parse_head(input: &[u8]) -> Result<Option<Head>, DecodeError> {
     let mut places = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADER_LINES];
     let mut response = Response::new(&mut []);
     let mut config = ParserConfig::default();
-    // RFC 9112, section 5.2: a user agent reads a folded line as one with spaces. `httparse` leaves the fold in
-    // the value; `trim` below takes it off the ends, and one inside a number is malformed as a space would be.
+    // RFC 9112, section 5.2: a user agent treats a folded line as one with spaces. `httparse` leaves the fold in the
+    // value; `trim` below removes it at the ends, and within a number it is malformed, like a space.
     config.allow_obsolete_multiline_headers_in_responses(true);
     let head_bytes = match config.parse_response_with_uninit_headers(&mut response, input, &mut places) {
         Ok(Status::Complete(head_bytes)) => head_bytes,
@@ -56,7 +56,7 @@ pub(crate) fn parse_head(input: &[u8]) -> Result<Option<Head>, DecodeError> {
     Ok(Some(Head { status, framing: fields.framing(), keep, head_bytes }))
 }
 
-/// Every header of a head that [`parse_head`] has read, as the peer wrote it.
+/// All headers of a head that [`parse_head`] has accepted, as the peer wrote them.
 pub(crate) fn head_fields(input: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut places = [httparse::EMPTY_HEADER; HEADER_LINES];
     let mut response = Response::new(&mut places);
@@ -68,11 +68,11 @@ pub(crate) fn head_fields(input: &[u8]) -> Vec<(String, Vec<u8>)> {
     response.headers.iter().map(|header| (header.name.to_owned(), trim(header.value).to_vec())).collect()
 }
 
-/// The headers that matter, gathered over all lines.
+/// The headers that matter, collected over all lines.
 #[derive(Default)]
 struct Fields {
     content_length: Option<u64>,
-    /// Some transfer coding was named.
+    /// A transfer coding was named.
     coded: bool,
     /// The last transfer coding named is `chunked`.
     chunked: bool,
@@ -81,7 +81,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// The length is compared first: most headers of most answers are settled by it.
+    /// The length of the name is compared first: that excludes most headers of most responses.
     fn read(&mut self, header: &Header<'_>) -> Result<(), DecodeError> {
         let named = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
@@ -100,14 +100,14 @@ impl Fields {
         }
     }
 
-    /// A length said twice is refused even when both agree: a peer that does so is not one to measure by.
+    /// A repeated length is refused even if both agree: a peer that sends it is broken and should not be measured.
     fn read_length(&mut self, value: &[u8]) -> Result<(), DecodeError> {
         let digits = trim(value);
         let number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
         if !number || self.content_length.is_some() {
             return Err(DecodeError::Malformed { what: "content-length" });
         }
-        // Saturation keeps a number past 64 bits above every limit.
+        // Saturating keeps a number of more than 64 bits above every limit.
         let length = digits
             .iter()
             .fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
@@ -125,7 +125,7 @@ impl Fields {
                 return Err(DecodeError::Malformed { what: "transfer-encoding" });
             }
             if !chunked && !COMPRESSIONS.iter().any(|name| token.eq_ignore_ascii_case(name)) {
-                // Reading on until the close, as the RFC has it, would look like a server that hangs.
+                // Reading until the close, as the RFC requires, would make the server look as if it hangs.
                 return Err(DecodeError::Unsupported { what: "transfer coding" });
             }
             self.coded = true;
@@ -142,8 +142,8 @@ impl Fields {
         }
     }
 
-    /// RFC 9112, section 9.3; and section 6.1 for the two faulty framings after which a connection is not kept:
-    /// a coding next to a length, and a coding in HTTP/1.0.
+    /// RFC 9112, section 9.3, and section 6.1 for the two faulty framings after which a connection is not kept: a
+    /// coding together with a length, and a coding in HTTP/1.0.
     fn keep(&self, minor_version: u8) -> bool {
         let faulty = self.coded && (self.content_length.is_some() || minor_version == 0);
         !self.close && !faulty && (minor_version > 0 || self.keep_alive)
@@ -155,7 +155,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trim).filter(|token| !token.is_empty())
 }
 
-/// Without spaces, tabs and folds at either end.
+/// Removes spaces, tabs and folds at both ends.
 fn trim(value: &[u8]) -> &[u8] {
     value.trim_ascii()
 }
@@ -175,5 +175,5 @@ fn translate(error: httparse::Error) -> DecodeError {
     DecodeError::Malformed { what }
 }
 
-/// Codings that may precede `chunked`. We ask for none, count their bytes as they are, and decode none.
+/// Codings that may precede `chunked`. We request none of them, count their bytes as they are, and decode none.
 const COMPRESSIONS: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];

@@ -1,8 +1,8 @@
 //! Reads the responses of one connection, in the order of its requests.
 //!
-//! A head that is whole in the input is parsed where it stands; only a head cut by the end of the input is kept,
-//! within its limit. Bodies are counted and shown to the checks, never stored. The engine drives it; it knows no
-//! socket and no time.
+//! A head that is complete in the input is parsed in place; only a head that is cut by the end of the input is copied,
+//! up to its limit. Bodies are counted and passed to the checks, never stored. Driven by the engine; it uses no socket
+//! and no clock.
 //!
 //! ```text
 //!        ┌──── interim (1xx) ───┐
@@ -13,7 +13,7 @@
 //!
 //! # Cost
 //!
-//! No allocation for a response, but for the first head of a connection that came in more than one piece.
+//! No allocation per response, except for the first head of a connection that arrives in more than one piece.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,19 +27,19 @@ use crate::{CloseEvent, DecodeError, Event, Key, Reply, Step};
 
 /// The client's side of one HTTP/1.1 connection.
 ///
-/// Every byte that comes while a request is outstanding counts as the beginning of its response, also the bytes of
-/// an interim (1xx) answer: whether a cut head is interim cannot be known, and what is reported must not depend
-/// on the cuts. So a connection that closes after `100 Continue` alone is [`CloseEvent::Incomplete`].
+/// Every byte that arrives while a request is outstanding counts as the beginning of its response, including the bytes
+/// of an interim (1xx) response: whether a cut head is interim is unknown, and what is reported must not depend on the
+/// cuts. So a connection that closes after `100 Continue` alone is [`CloseEvent::Incomplete`].
 #[derive(Debug)]
 pub(crate) struct Http1Session {
     facts: Arc<Facts>,
     outstanding: VecDeque<(Key, Expect)>,
     state: State,
-    /// The beginning of a head whose end has not come yet.
+    /// The beginning of a head whose end has not arrived.
     partial_head: Vec<u8>,
     response: IncomingResponse,
     intake: Intake,
-    /// A response said that it is the last of this connection, or could not be read.
+    /// A response announced that it is the last of this connection, or could not be parsed.
     ended: bool,
 }
 
@@ -51,12 +51,12 @@ enum State {
     UntilClose,
 }
 
-/// What is known of the response that is being read.
+/// The state of the response that is being read.
 #[derive(Debug)]
 struct IncomingResponse {
     keep: bool,
     interim_count: u32,
-    /// [`Event::Began`] was given for it.
+    /// [`Event::Began`] was reported for it.
     began_reported: bool,
 }
 
@@ -78,14 +78,14 @@ impl Http1Session {
         self.facts.pipeline
     }
 
-    /// Request `key` has been encoded behind those outstanding.
+    /// Request `key` has been encoded after those outstanding.
     #[inline]
     pub(crate) fn expect(&mut self, key: Key, expect: Expect) {
         debug_assert!(self.outstanding.len() < self.facts.pipeline, "no more requests than capacity");
         self.outstanding.push_back((key, expect));
     }
 
-    /// The response that has just ended, where it was to be kept.
+    /// The response that has just ended, if it was to be kept.
     #[inline]
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
         self.intake.take_kept()
@@ -100,7 +100,7 @@ impl Http1Session {
             return Err(DecodeError::Unsolicited);
         }
         let result = self.advance(input);
-        // Bytes after a response that could not be read are not read as responses.
+        // Bytes after a response that could not be parsed are not parsed as responses.
         self.ended |= result.is_err();
         result
     }
@@ -119,7 +119,7 @@ impl Http1Session {
         event
     }
 
-    /// Reads on until a response ends or the input is used up.
+    /// Reads until a response ends or the input is used up.
     fn advance(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
         let mut consumed = 0;
         while consumed < input.len() {
@@ -140,7 +140,7 @@ impl Http1Session {
         Ok(Step::new(consumed, event))
     }
 
-    /// Reads what it can of a head. Gives the bytes taken and whether the response ended with it.
+    /// Reads as much of a head as there is. Returns the bytes taken, and whether the response ended with it.
     fn read_head(&mut self, input: &[u8]) -> Result<(usize, bool), DecodeError> {
         let limit = self.facts.limits.head_bytes;
         let held = self.partial_head.len();
@@ -148,7 +148,8 @@ impl Http1Session {
         let window = if held == 0 {
             &input[..room]
         } else {
-            // Read again from its start: a head trickled in by single bytes costs a square, but of the limit.
+            // Parsed from its start again: a head that arrives in single bytes has quadratic cost, but only up to the
+            // limit.
             self.partial_head.extend_from_slice(&input[..room]);
             &self.partial_head
         };
@@ -162,15 +163,15 @@ impl Http1Session {
             }
             return Ok((input.len(), false));
         };
-        // A head that had ended in the bytes held would have been read before.
+        // A head that ended within the bytes held would have been parsed before.
         let taken = head.head_bytes.saturating_sub(held);
         let end = self.handle_head(head, input)?;
         self.partial_head.clear();
         Ok((taken, end))
     }
 
-    /// Decides what follows the head: another head, a body, or nothing.
-    /// The head is in what is held of it, or whole in `input`.
+    /// Decides what follows the head: another head, a body, or nothing. The head is in `partial_head`, or complete in
+    /// `input`.
     fn handle_head(&mut self, head: Head, input: &[u8]) -> Result<bool, DecodeError> {
         if head.status == 101 {
             return Err(DecodeError::Unsupported { what: "switch of protocols (101)" });
@@ -208,7 +209,7 @@ impl Http1Session {
         Ok(false)
     }
 
-    /// Reads what it can of a body. Gives the bytes taken and whether the body ended.
+    /// Reads as much of a body as there is. Returns the bytes taken, and whether the body ended.
     fn read_body(&mut self, input: &[u8]) -> Result<(usize, bool), DecodeError> {
         let limits = &self.facts.limits;
         let (taken, data, end) = match &mut self.state {
@@ -224,17 +225,17 @@ impl Http1Session {
             }
             State::UntilClose => (input.len(), input, false),
         };
-        // Lengths and chunks were refused when announced; this bounds a body that announces nothing.
+        // Announced lengths and chunks were checked before; this limits a body without an announced length.
         self.intake.data(&self.facts, data)?;
         Ok((taken, end))
     }
 
-    /// The request that is being answered.
+    /// The oldest outstanding request, whose response is being read.
     fn oldest(&self) -> (Key, Expect) {
         *self.outstanding.front().expect("input and closes are looked at only while a request is outstanding")
     }
 
-    /// The oldest request has its response: says which, and makes ready for the next.
+    /// Ends the response to the oldest request: returns its key and the reply, and prepares for the next response.
     fn finish(&mut self) -> (Key, Reply) {
         let response = std::mem::replace(&mut self.response, IncomingResponse::NEW);
         self.state = State::Head;
@@ -254,5 +255,6 @@ impl IncomingResponse {
     const NEW: IncomingResponse = IncomingResponse { keep: false, interim_count: 0, began_reported: false };
 }
 
-/// Beyond this depth the queue of requests grows as it is used, so that a slip in an option takes no memory.
+/// The queue of requests is allocated for at most this depth and grows as needed, so that a mistyped option does not
+/// take memory.
 const QUEUE_AT_START: usize = 4_096;

@@ -1,30 +1,30 @@
-//! Watches the frames of a peer go by: their types and lengths, and nothing within them.
+//! Watches the frames of a peer: their types and lengths, but not their content.
 //!
-//! `h2` does not say whether the peer's settings have come or that it is going away, and it answers every ping of
-//! a peer that asks for no response of ours. It is watched here from the nine bytes that begin each frame.
+//! `h2` does not report whether the peer's settings have arrived or whether the peer is going away, and it responds to
+//! every ping of a peer that sends nothing we requested. So the nine bytes that begin each frame are inspected here.
 
 use crate::DecodeError;
 
-/// Where in the frames of a peer the input stands, and what they have said.
+/// The position within the frames of a peer, and what was learnt from them.
 #[derive(Debug, Default)]
 pub(super) struct FrameWatch {
     header: [u8; HEADER_BYTES],
     header_len: usize,
-    /// What is left of the current frame behind its header.
+    /// Bytes of the current frame that are left after its header.
     payload_left: usize,
-    /// Frames since the last that brought a response further, but for window updates.
+    /// Frames since the last that advanced a response, not counting window updates.
     idle_frames: u64,
-    /// Window updates since the last that brought a response or an upload further.
+    /// Window updates since the last frame that advanced a response or an upload.
     window_updates: u64,
-    /// The peer's settings have come.
+    /// The peer's settings have arrived.
     pub settled: bool,
-    /// The peer has said that it takes no more requests.
+    /// The peer has announced that it accepts no more requests.
     pub leaving: bool,
 }
 
 impl FrameWatch {
-    /// Looks at `input`. Gives how much of it may go to `h2`, and what is wrong with the rest: the peer keeps us
-    /// busy with frames that bring no response further, or does not speak HTTP/2 at all.
+    /// Inspects `input`. Returns how much of it may be passed to `h2`, and what is wrong with the rest: the peer keeps
+    /// us busy with frames that advance no response, or does not speak HTTP/2 at all.
     pub(super) fn handle_input(&mut self, input: &[u8]) -> (usize, Option<DecodeError>) {
         let mut at = 0;
         while at < input.len() {
@@ -49,15 +49,15 @@ impl FrameWatch {
         let [a, b, c, kind, flags, ..] = self.header;
         self.payload_left = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
         if !self.settled && (kind != SETTINGS || flags & ACK != 0) {
-            // RFC 9113, section 3.4: whatever this is, it does not begin as a server of HTTP/2 must.
+            // RFC 9113, section 3.4: an HTTP/2 server must begin with its settings.
             return Err(DecodeError::Malformed { what: "beginning: the peer does not speak HTTP/2" });
         }
         match kind {
             HEADERS => self.note_response(),
             DATA if self.payload_left > 0 => self.note_response(),
-            // Each is about one of our requests, of which there are only so many.
+            // Each concerns one of our requests, so their number is limited.
             RST_STREAM => {}
-            // A large upload takes any number of them.
+            // A large upload needs any number of them.
             WINDOW_UPDATE => self.window_updates += 1,
             _ => self.idle_frames += 1,
         }
@@ -69,7 +69,7 @@ impl FrameWatch {
         Ok(())
     }
 
-    /// The room that the peer has made was used.
+    /// Bytes of an upload were sent, so the window updates were useful.
     pub(super) fn note_upload(&mut self) {
         self.window_updates = 0;
     }
@@ -79,8 +79,8 @@ impl FrameWatch {
     }
 }
 
-/// Room for a window update and a ping with every answer of a full connection, many times over; a flood passes it
-/// within a megabyte. One read holds fewer window updates, so that an upload has its say in between.
+/// Room for a window update and a ping with every response of a full connection, many times over; a flood exceeds it
+/// within a megabyte. One read contains fewer window updates than this, so an upload can progress in between.
 const IDLE_FRAMES_MAX: u64 = 10_000;
 
 const HEADER_BYTES: usize = 9;

@@ -1,8 +1,8 @@
 //! HTTP/2, the client's side of one connection.
 //!
-//! Frames, header compression and flow control are the crate `h2`'s. It is written for sockets and a runtime; here
-//! it speaks into a pipe in memory and is polled by hand, so that this codec sees bytes in and bytes out like any
-//! other. Ours are what the peer may make us do for nothing, how a stream ends, and the user's checks.
+//! The crate `h2` implements frames, header compression and flow control. It is written for sockets and a runtime; here
+//! it is connected to a pipe in memory and polled by hand, so that this codec converts bytes like any other.
+//! Implemented here are limits on the work that a peer can cause, how a stream ends, and the user's checks.
 
 mod frames;
 mod pipe;

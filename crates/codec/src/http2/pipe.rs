@@ -1,4 +1,4 @@
-//! The pipe in memory that `h2` takes for a socket, and wakers that only set flags.
+//! The pipe in memory that `h2` uses as a socket, and wakers that only set flags.
 
 use std::io;
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use std::task::{Context, Poll, Wake};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Both ends' view of the pipe. The lock is never waited for: one connection belongs to one thread.
+/// The pipe, shared by both ends. The lock is never contended, since one connection belongs to one thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pipe(Arc<Mutex<Ends>>);
 
 #[derive(Debug, Default)]
 struct Ends {
-    /// From the peer; the first `read` bytes have been taken.
+    /// From the peer; `h2` has read the first `read` bytes.
     input: Vec<u8>,
     read: usize,
     /// To the peer.
@@ -26,7 +26,7 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes from the peer, to be read at the next poll.
+    /// Appends bytes from the peer, which `h2` reads at the next poll.
     pub(super) fn put_input(&self, bytes: &[u8]) {
         let mut ends = self.ends();
         if ends.read == ends.input.len() {
@@ -36,7 +36,7 @@ impl Pipe {
         ends.input.extend_from_slice(bytes);
     }
 
-    /// Moves what is to be sent to the end of `out`.
+    /// Moves the bytes to be sent to the end of `out`.
     pub(super) fn take_output(&self, out: &mut Vec<u8>) {
         out.append(&mut self.ends().output);
     }
@@ -51,7 +51,7 @@ impl AsyncRead for Pipe {
         let mut ends = self.ends();
         let waiting = ends.input.len() - ends.read;
         if waiting == 0 {
-            // Nobody is to be woken: the session polls again whenever there is more.
+            // No waker is needed: the session polls again whenever there is more input.
             return Poll::Pending;
         }
         let taken = waiting.min(buffer.remaining());
@@ -76,12 +76,12 @@ impl AsyncWrite for Pipe {
     }
 }
 
-/// Remembers that it was woken.
+/// A waker that records that it was woken.
 #[derive(Debug, Default)]
 pub(super) struct Flag(AtomicBool);
 
 impl Flag {
-    /// Whether it was woken since it was last asked.
+    /// Whether it was woken since the last call.
     pub(super) fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
-//! One connection of HTTP/2: requests as streams, answers in the order in which they end.
+//! One HTTP/2 connection: requests are streams, and responses are reported in the order in which they end.
 //!
-//! Whatever comes is given to `h2` whole; the streams that it wakes are looked at, and what became of them is reported
-//! one event at a time. The engine drives it.
+//! All input is passed to `h2`; the streams that it wakes are checked, and the results are reported one event at a
+//! time. Driven by the engine.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -26,18 +26,18 @@ pub(crate) struct Http2Session {
     pipe: Pipe,
     connection: Connection<Pipe, Bytes>,
     requests: SendRequest<Bytes>,
-    /// Set when the connection has something to do.
+    /// Set when the connection has work to do.
     flag: Arc<Flag>,
     waker: Waker,
     frames: FrameWatch,
     streams: Vec<Stream>,
-    /// How many requests there have been.
+    /// How many requests have been sent or attempted on this connection.
     count: u64,
-    /// What there is to tell, in the order in which it happened.
+    /// Events to report, in the order in which they happened.
     events: VecDeque<(Event, Option<Kept>)>,
-    /// Told once the events are.
+    /// Reported once all events are.
     failed: Option<DecodeError>,
-    /// The response that the last event told of, where it was to be kept.
+    /// The response of the last event, if it was to be kept.
     kept: Option<Kept>,
     ended: bool,
 }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Http2Session {
 }
 
 impl Http2Session {
-    /// A session whose preface and settings wait to be sent; see [`Http2Session::open`].
+    /// A session whose preface and settings are still to be sent; see [`Http2Session::open`].
     pub(crate) fn new(facts: Arc<Facts>) -> Http2Session {
         let pipe = Pipe::default();
         let flag = Arc::new(Flag::default());
@@ -82,7 +82,7 @@ impl Http2Session {
         self.pipe.take_output(out);
     }
 
-    /// One until the peer's settings tell how many it takes: they have not come with the first request.
+    /// One until the peer's settings state how many it accepts; they have not arrived before the first request.
     pub(crate) fn capacity(&self) -> usize {
         if self.ended || self.frames.leaving || self.count >= REQUESTS_MAX {
             return 0;
@@ -93,7 +93,7 @@ impl Http2Session {
         self.facts.streams.min(self.connection.max_concurrent_send_streams())
     }
 
-    /// Appends a request.
+    /// Appends a request, as far as the peer allows it to be sent.
     pub(crate) fn request(
         &mut self,
         head: Request<()>,
@@ -102,10 +102,10 @@ impl Http2Session {
         out: &mut Vec<u8>,
     ) -> Encoded {
         self.count += 1;
-        // A sender remembers a stream that waits for the peer's leave, and refuses the next: a fresh one does not.
+        // A sender remembers a stream that waits for the peer's permission, and refuses the next; a new clone does not.
         let sent = self.requests.clone().send_request(head, body.is_empty());
         let Ok((response, upload)) = sent else {
-            // Nor will it take another.
+            // It will not accept another request either.
             self.frames.leaving = true;
             self.events.push_back((Event::Failed(key, StreamEnd::Unprocessed), None));
             return Encoded::Whole;
@@ -116,13 +116,13 @@ impl Http2Session {
         let before = out.len();
         self.pump();
         self.pipe.take_output(out);
-        // The room for a body is known only once the headers are on their way.
+        // The room for a body is known only after the headers have been sent.
         let reported = self.events.iter().position(|(event, _)| *event == Event::Encoded(key));
         if let Some(reported) = reported {
             self.events.remove(reported);
         }
         if out.len() == before {
-            // It waits for the peer's leave to open a stream.
+            // It waits until the peer permits another stream.
             if let Some(stream) = self.streams.last_mut().filter(|stream| stream.key == key) {
                 stream.unopened = whole || reported.is_some();
             }
@@ -131,7 +131,7 @@ impl Http2Session {
         if whole || reported.is_some() { Encoded::Whole } else { Encoded::Partly }
     }
 
-    /// The response that the last event told of, where it was to be kept.
+    /// The response of the last event, if it was to be kept.
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
         self.kept.take()
     }
@@ -172,12 +172,12 @@ impl Http2Session {
         }
     }
 
-    /// Resets the stream of `key`, and appends what tells the peer.
+    /// Resets the stream of `key`, and appends the frame that informs the peer. Returns whether it could.
     pub(crate) fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
         if self.ended || self.failed.is_some() {
             return false;
         }
-        // Let go, `h2` resets it with CANCEL.
+        // Dropping the stream makes `h2` reset it with CANCEL.
         self.streams.retain(|stream| stream.key != key);
         self.events.retain(|(event, _)| event.key() != Some(key));
         self.pump();
@@ -206,7 +206,7 @@ impl Http2Session {
             Poll::Ready(Err(error)) if !error.is_remote() => {
                 self.failed = Some(refused(error.reason()));
             }
-            // The peer has said goodbye, and nothing is in progress.
+            // The peer has sent GOAWAY, and nothing is in progress.
             Poll::Ready(_) => self.frames.leaving = true,
         }
     }
@@ -232,7 +232,7 @@ impl Http2Session {
                     continue;
                 }
                 Looked::Finished(reply, kept) => (Event::Finished(stream.key, reply), kept),
-                // The whole connection has failed, and says why.
+                // The whole connection has failed, and reports the reason.
                 Looked::Failed(_) if self.failed.is_some() => {
                     index += 1;
                     continue;
@@ -245,12 +245,12 @@ impl Http2Session {
                 }
             };
             self.events.push_back(ended);
-            // Their order is that of the requests: the oldest is reported when the connection ends.
+            // `remove` preserves the order of the requests: when the connection ends, the oldest is reported.
             self.streams.remove(index);
         }
     }
 
-    /// Something was sent: what waited for leave to be sent is taken to be among it.
+    /// Something was sent: requests that waited for permission are assumed to be part of it.
     fn note_opened(&mut self) {
         for stream in self.streams.iter_mut().filter(|stream| stream.unopened) {
             stream.unopened = false;
@@ -258,7 +258,7 @@ impl Http2Session {
         }
     }
 
-    /// Answers that have begun in this input and not ended in it.
+    /// Reports responses that have begun in this input and not ended in it.
     fn note_begun(&mut self) {
         for stream in &mut self.streams {
             if stream.begun && !stream.began_reported {
@@ -276,13 +276,13 @@ fn builder(facts: &Facts) -> Builder {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .initial_max_send_streams(1)
-        // What a peer still sends on streams that were cancelled is dropped, not held against it.
+        // What a peer still sends on cancelled streams is dropped, and not treated as an error.
         .max_concurrent_reset_streams(facts.streams.max(RESETS_KNOWN))
         .max_header_list_size(u32::try_from(facts.limits.head_bytes).unwrap_or(u32::MAX));
     builder
 }
 
-/// What `h2` holds against the peer, in words.
+/// The error for a fault of the peer that `h2` has detected.
 fn refused(reason: Option<Reason>) -> DecodeError {
     let what = match reason {
         Some(Reason::FLOW_CONTROL_ERROR) => "use of the flow-control window",
@@ -295,15 +295,16 @@ fn refused(reason: Option<Reason>) -> DecodeError {
     DecodeError::Malformed { what }
 }
 
-/// What we let a peer send before we have read it: all is read at once, so it costs no memory and stalls nobody.
+/// What a peer may send before we have read it. Everything is read at once, so a large window costs no memory, and the
+/// peer never has to wait.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// How many streams that were cancelled are known at least.
+/// The minimum number of cancelled streams that are remembered.
 const RESETS_KNOWN: usize = 100;
 
-/// Below 2^30, which is as many streams as a client may open on one connection.
+/// Slightly below 2^30, the number of streams that a client can open on one connection.
 const REQUESTS_MAX: u64 = (1 << 30) - 1_000;
 
-/// `h2` wakes itself a few times for one input; it never needs many.
+/// The maximum number of polls per input. `h2` wakes itself a few times per input, never many.
 const TURNS_MAX: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! One request on a connection of HTTP/2, from its headers to the end of its response.
+//! One request on an HTTP/2 connection, from its headers to the end of its response.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,38 +23,38 @@ pub(super) struct Stream {
     place: Place,
     request: Option<Upload>,
     intake: Intake,
-    /// What the response's head said of its body.
+    /// The `content-length` of the response.
     announced: Option<u64>,
     received: u64,
     interim_count: u32,
-    /// Any of the response has come.
+    /// Whether anything of the response has arrived.
     pub begun: bool,
-    /// [`Event::Began`](crate::Event::Began) was given for it.
+    /// [`Event::Began`](crate::Event::Began) was reported for it.
     pub began_reported: bool,
-    /// Set when there is something to look at.
+    /// Set when there may be something to read or to send.
     pub flag: Arc<Flag>,
-    /// Whole, but for the peer's leave to open a stream for it.
+    /// Completely encoded, but waiting until the peer permits a stream for it.
     pub unopened: bool,
-    /// It has been looked at, and is woken from then on.
+    /// It has been polled, so from then on it is woken.
     pub looked: bool,
     waker: Waker,
 }
 
-/// How far the response is.
+/// How far the response has been read.
 #[derive(Debug)]
 enum Place {
     Head(ResponseFuture),
     Body { body: RecvStream, data_over: bool },
 }
 
-/// A body that the peer has not made room for yet.
+/// The part of a request's body for which the peer has not made room.
 #[derive(Debug)]
 struct Upload {
     to: SendStream<Bytes>,
     rest: Bytes,
 }
 
-/// What looking at a stream gave.
+/// The result of polling a stream.
 #[derive(Debug)]
 pub(super) enum Looked {
     Waits,
@@ -83,18 +83,18 @@ impl Stream {
         }
     }
 
-    /// `body` follows the headers as the peer makes room. Whether it is with `h2` already.
+    /// Begins to send `body` as the peer makes room. Returns whether all of it has been passed to `h2`.
     pub(super) fn upload(&mut self, to: SendStream<Bytes>, body: Bytes) -> bool {
         self.request = Some(Upload { to, rest: body });
         self.send()
     }
 
-    /// How much of the body is still to be sent; `None` where that is done.
+    /// How much of the body is still to be sent; `None` if nothing.
     pub(super) fn left(&self) -> Option<usize> {
         self.request.as_ref().map(|upload| upload.rest.len())
     }
 
-    /// Hands over what there is room for. Whether that was the last of it.
+    /// Passes on what there is room for. Returns whether that was the rest of the body.
     pub(super) fn send(&mut self) -> bool {
         let mut context = Context::from_waker(&self.waker);
         while let Some(upload) = &mut self.request {
@@ -102,7 +102,7 @@ impl Stream {
             let room = match upload.to.poll_capacity(&mut context) {
                 Poll::Ready(Some(Ok(room))) => room,
                 Poll::Pending => return false,
-                // The stream has ended; its response, or the lack of one, says how.
+                // The stream has ended; its response, or the lack of one, determines the outcome.
                 Poll::Ready(_) => {
                     self.request = None;
                     return false;
@@ -119,7 +119,7 @@ impl Stream {
         false
     }
 
-    /// Reads what has come.
+    /// Reads what has arrived.
     pub(super) fn look(&mut self, facts: &Facts) -> Looked {
         let waker = self.waker.clone();
         let mut context = Context::from_waker(&waker);
@@ -136,7 +136,7 @@ impl Stream {
             match turn {
                 Ok(Turn::Again) => {}
                 Ok(Turn::Over(looked)) => return looked,
-                // Over a limit of ours. Let go, `h2` cancels it; the others go on.
+                // Over one of our limits. When the stream is dropped, `h2` cancels it; the others continue.
                 Err(_) => return Looked::Failed(StreamEnd::Malformed),
             }
         }
@@ -203,20 +203,20 @@ impl Stream {
 
     fn finish(&mut self, facts: &Facts) -> Looked {
         let (code, judgement, body_bytes) = self.intake.end(facts);
-        // Whether the connection takes more requests is its capacity's to say: others are in progress on it.
+        // Whether the connection accepts more requests is reported by its capacity, as others are in progress on it.
         let reply = Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: true };
         Looked::Finished(reply, self.intake.take_kept())
     }
 
-    /// What the end of a stream by an error of `h2`'s means.
+    /// What an error of `h2` means for the stream that it ended.
     fn end(&mut self, error: &h2::Error, facts: &Facts) -> Looked {
         let reason = error.reason();
         if error.is_remote() && error.is_go_away() {
-            // Only streams beyond the last that the peer has looked at are ended by it.
+            // A GOAWAY ends only streams that the peer has not processed.
             return Looked::Failed(StreamEnd::Unprocessed);
         }
         if error.is_remote() && error.is_reset() {
-            // RFC 9113, section 8.1: the response is whole, and the rest of the request is not wanted.
+            // RFC 9113, section 8.1: the response is complete, and the peer does not want the rest of the request.
             let whole = reason == Some(Reason::NO_ERROR)
                 && !matches!(self.place, Place::Head(_))
                 && self.announced.is_none_or(|announced| announced == self.received);
@@ -226,15 +226,15 @@ impl Stream {
                 _ => Looked::Failed(StreamEnd::Reset),
             };
         }
-        // What does not fit the announced length is refused before it is seen: that it was too much cannot be
-        // told from too little, which is what happens.
+        // `h2` refuses data beyond the announced length before it is visible here, so too much data cannot be told from
+        // too little; the latter is what happens in practice.
         let short = self.announced.is_some_and(|announced| self.received < announced);
         let cut = short && matches!(self.place, Place::Body { .. });
         Looked::Failed(if cut { StreamEnd::Incomplete } else { StreamEnd::Malformed })
     }
 }
 
-/// Whether there may be more to read at once.
+/// Whether there may be more to read immediately.
 enum Turn {
     Again,
     Over(Looked),

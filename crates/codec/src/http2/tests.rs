@@ -1,4 +1,4 @@
-//! Frames written by hand, read whole, byte by byte and at random cuts; and frames that nobody should send.
+//! Frames written by hand, read whole, byte by byte and at random cuts; and frames that no peer should send.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::web::{
 };
 use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Session, StreamEnd};
 
-/// What became of one request, or of the connection.
+/// How one request, or the connection, ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Reply(u64, u16, Judgement, u64),
@@ -30,7 +30,7 @@ fn one_frame(word: &str) -> Vec<u8> {
     let (name, rest) = word.split_at(word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len()));
     let (number, text) = rest.split_once(':').unwrap_or((rest, ""));
     let stream: u32 = number.parse().unwrap_or(0);
-    // ":status: 200" is entry 8 of the static table of HPACK; "content-length" is entry 28, its value follows.
+    // ":status: 200" is entry 8 of the static table of HPACK; "content-length" is entry 28, followed by its value.
     let length = |text: &str| [&[0x88, 0x0f, 0x0d, text.len() as u8], text.as_bytes()].concat();
     match name {
         "settings" => frame(4, 0, 0, &[0, 3, 0, 0, 0, stream as u8]),
@@ -61,7 +61,7 @@ fn web(limits: Limits, body: usize) -> Web<Turns> {
     Web::turns_over(&[plan], &[request], &Checks::default(), settings).unwrap()
 }
 
-/// A connection whose peer takes 100 streams, with `count` requests on it.
+/// A connection whose peer accepts 100 streams, with `count` requests on it.
 fn session(limits: Limits, count: u64) -> WebSession<Turns> {
     let mut session = web(limits, 0).session(Origin(0));
     let out = &mut Vec::new();
@@ -114,8 +114,8 @@ fn endings<'a>(session: &mut WebSession<Turns>, pieces: impl Iterator<Item = &'a
     endings
 }
 
-/// Whole and byte by byte must agree; gives what they agree on, in the order of the bytes. Answers that end in one
-/// input are reported in the order of their requests.
+/// Reads `input` whole and byte by byte, checks that both agree, and returns the result in the order of the bytes.
+/// Responses that end in the same input are reported in the order of their requests.
 #[track_caller]
 fn read(limits: Limits, count: u64, input: &[u8]) -> Vec<Ending> {
     let mut whole = endings(&mut session(limits, count), std::iter::once(input));
@@ -165,7 +165,7 @@ fn a_stream_that_fails_leaves_the_others() {
     assert_eq!(over, [Ending::Failed(0, StreamEnd::Malformed), good(1, 4)]);
 }
 
-/// If this fails, a response that broke off is counted as one that never came.
+/// If this fails, a response that broke off is counted as one that never began.
 #[test]
 fn an_answer_that_fails_in_the_input_in_which_it_begins_has_begun() {
     for (text, end) in
@@ -186,7 +186,7 @@ fn an_answer_that_fails_in_the_input_in_which_it_begins_has_begun() {
     }
 }
 
-/// If this fails, a server that is taken out of service well looks as if it dropped requests.
+/// If this fails, a server that is shut down gracefully looks as if it dropped requests.
 #[test]
 fn a_peer_that_goes_away_finishes_what_it_has_seen() {
     let mut session = session(Limits::default(), 3);
@@ -243,7 +243,7 @@ fn a_body_waits_for_room() {
     assert_eq!(reply.code, Some(units::Code::status(200)));
 }
 
-/// If this fails, an upload of a gigabyte is the server's fault, for making room for it.
+/// If this fails, an upload of a gigabyte fails, because the server makes room for it.
 #[test]
 fn a_large_upload_takes_any_number_of_window_updates() {
     let mut session = web(Limits::default(), 250_000).session(Origin(0));
@@ -262,7 +262,7 @@ fn a_large_upload_takes_any_number_of_window_updates() {
     assert!(matches!(step.event, Some(Event::Finished(Key(0), _))));
 }
 
-/// If this fails, a stream that is given up takes those next to it with it, or its late answer another's place.
+/// If this fails, a cancelled stream takes the others with it, or its late response is taken for another's.
 #[test]
 fn a_request_is_cancelled_alone() {
     let mut session = session(Limits::default(), 2);
@@ -272,7 +272,7 @@ fn a_request_is_cancelled_alone() {
     let late = frames("head1 data1:a head3 DATA1:b DATA3:cc");
     assert_eq!(endings(&mut session, std::iter::once(late.as_slice())), [good(1, 2)]);
     assert_eq!(session.handle_close(), CloseEvent::Idle);
-    // Begun, and not whole; and with its event not told yet.
+    // Begun but not complete, with its event not yet reported.
     let mut session = super::tests::session(Limits::default(), 2);
     let begun = session.handle_input(&frames("head1 head3"), &mut Vec::new()).unwrap();
     assert_eq!((begun.event, begun.more), (Some(Event::Began(Key(0))), true));

@@ -1,4 +1,4 @@
-//! The TLS settings of a run, and what is refused in them before anything is sent.
+//! The TLS settings of a run. Invalid ones are refused before anything is sent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,41 +14,41 @@ use units::Nanos;
 
 use super::verify::CertificateVerifier;
 
-/// How a run speaks TLS. Cheap to clone; connections that share it resume each other's sessions.
+/// The TLS settings of a run. Cheap to clone; connections that share it resume each other's sessions.
 #[derive(Debug, Clone)]
 pub struct TlsConfig(Arc<ClientConfig>);
 
-/// How a run speaks TLS to one of its servers.
+/// The TLS settings of a run, for one of its servers.
 #[derive(Debug, Clone)]
 pub struct TlsPlan {
     pub(super) config: Arc<ClientConfig>,
     pub(super) name: ServerName<'static>,
 }
 
-/// What the user asks of TLS.
+/// The TLS options that a user gives.
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
     pub trust: Trust,
-    /// What this client shows a server that asks who it is.
+    /// The certificate that this client shows if a server requests one.
     pub identity: Option<Identity>,
-    /// The protocols offered by ALPN, the preferred one first.
+    /// The protocols offered by ALPN, in order of preference.
     pub alpn: Vec<String>,
     pub versions: Versions,
     pub resumption: Resumption,
-    /// The time of day, since 1970, that certificates are held against.
+    /// Returns the time of day, since 1970, at which certificates must be valid.
     pub now: fn() -> Nanos,
 }
 
-/// Whose certificates are believed.
+/// Which certificates of servers are trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Those that one of these vouches for, each in DER.
+    /// Those issued by one of these certificates, each in DER, and these certificates themselves.
     Roots(Vec<Vec<u8>>),
-    /// Anyone's: the connection is secret, but not known to be with the right server.
+    /// All of them: the connection is encrypted, but may not be with the right server.
     Anyone,
 }
 
-/// A client's certificate with those that vouch for it, and its key, both as PEM.
+/// A client's certificate chain and its private key, both as PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub chain: Vec<u8>,
@@ -62,14 +62,14 @@ pub enum Versions {
     Only13,
 }
 
-/// Whether a connection may begin where an earlier one of the run left off: a shorter handshake.
+/// Whether a connection may resume the TLS session of an earlier one, which makes the handshake shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumption {
     On,
     Off,
 }
 
-/// Why TLS could not be set up as asked. The text says what to do.
+/// Why TLS could not be set up. The message states what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TlsError {
     #[error("no trusted certificate was found; give a CA bundle with --cacert, or skip verification with -k")]
@@ -89,11 +89,11 @@ pub enum TlsError {
 }
 
 impl TlsOptions {
-    /// What goes for all servers of a run.
+    /// The settings for all servers of a run.
     ///
     /// # Errors
     ///
-    /// [`TlsError`] for whatever cannot be done as asked.
+    /// [`TlsError`] if the options cannot be used.
     pub fn config(&self) -> Result<TlsConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let verifier = Arc::new(CertificateVerifier::new(&self.trust, &provider)?);
@@ -128,7 +128,7 @@ impl TlsOptions {
 }
 
 impl TlsConfig {
-    /// It, for the server that has to prove that it is `name`.
+    /// The settings for a server whose certificate must be for `name`.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ fn alpn(name: &str) -> Result<Vec<u8>, TlsError> {
 static ONLY_12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
 static ONLY_13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
 
-/// The time of day; the caller reads the clock.
+/// The time of day; the caller of [`TlsOptions::config`] provides the clock.
 struct WallClock(fn() -> Nanos);
 
 impl fmt::Debug for WallClock {

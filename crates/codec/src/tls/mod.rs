@@ -1,8 +1,8 @@
-//! TLS, the client's side: the handshake, and what is spoken within it.
+//! TLS, the client's side: the handshake, and HTTP within it.
 //!
-//! `rustls` does the work, with bytes in and bytes out. Ours are the settings of a run, the words for what went
-//! wrong, and the choice of the version of HTTP by what the handshake agreed on. It reads no file and no clock:
-//! certificates and the time of day are given to it.
+//! `rustls` implements TLS, converting bytes to bytes. Implemented here are the settings of a run, the messages for
+//! failures, and the choice of the HTTP version that the handshake agreed on. It reads no file and no clock:
+//! certificates and the time of day are passed in.
 
 mod config;
 mod messages;

@@ -1,7 +1,7 @@
 //! One connection over TLS: the handshake, then HTTP within it.
 //!
-//! All records of an input are opened before any of their content is looked at, so that what is stated of a response
-//! does not depend on how the peer cut it into records. The engine drives it through
+//! All records of an input are decrypted before any of their content is processed, so that what is reported about a
+//! response does not depend on how the peer divided it into records. Driven by the engine through
 //! [`WebSession`](crate::web::WebSession).
 
 use std::io::{Read, Write};
@@ -20,22 +20,22 @@ pub(crate) struct TlsSession {
     facts: Arc<Facts>,
     version: HttpVersion,
     tls: ClientConnection,
-    /// What is spoken within; from the end of the handshake on.
+    /// The HTTP session within TLS; `None` until the handshake has ended.
     inner: Option<Plain>,
-    /// Decrypted, and not yet taken by `inner` from `taken` on.
+    /// Decrypted bytes; `inner` has taken the first `taken` of them.
     content: Vec<u8>,
     taken: usize,
-    /// `inner` may have more to tell of what it has taken.
+    /// Whether `inner` may have more events in what it has taken.
     more: bool,
-    /// What `inner` says, before it is encrypted.
+    /// Bytes from `inner` that are still to be encrypted.
     plaintext: Vec<u8>,
-    /// Whether any byte has come.
+    /// Whether any byte has arrived.
     spoken_to: bool,
-    /// Whether a response has begun.
+    /// Whether any response has begun.
     answered: bool,
-    /// The peer has closed its side as TLS has it, so nothing was cut off.
+    /// Whether the peer has closed its side with a TLS alert, so that nothing was cut off.
     closed_well: bool,
-    /// Told once all that came before it is.
+    /// Reported once everything that came before it has been.
     failed: Option<DecodeError>,
 }
 
@@ -43,7 +43,7 @@ impl TlsSession {
     pub(crate) fn new(plan: &TlsPlan, version: HttpVersion, facts: Arc<Facts>) -> TlsSession {
         let tls = ClientConnection::new(Arc::clone(&plan.config), plan.name.clone());
         let mut tls = tls.expect("a name and settings that were accepted begin a handshake");
-        // What is written is moved out at once.
+        // Everything written is moved to the output at once, so no limit is needed.
         tls.set_buffer_limit(None);
         TlsSession {
             facts,
@@ -118,7 +118,7 @@ impl TlsSession {
     pub(crate) fn handle_close(&mut self) -> CloseEvent {
         let Some(inner) = &mut self.inner else { return CloseEvent::Idle };
         match inner.handle_close() {
-            // Whoever cut the connection decided where the body ends.
+            // Without the TLS alert, the end of the body would be decided by anyone who can cut the connection.
             CloseEvent::Finished(_) if !self.closed_well => CloseEvent::Incomplete,
             event => event,
         }
@@ -134,7 +134,7 @@ impl TlsSession {
         self.inner.as_ref().is_some_and(Plain::survives_early_response)
     }
 
-    /// Opens every record of `input`, and responds to TLS messages that need it.
+    /// Decrypts every record of `input`, and replies to TLS messages that require it.
     fn decrypt(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         if !self.spoken_to && input.first().is_some_and(|kind| !RECORD_KINDS.contains(kind)) {
             return Err(DecodeError::Handshake { what: messages::NOT_TLS });
@@ -145,11 +145,11 @@ impl TlsSession {
             self.taken = 0;
         }
         while !input.is_empty() && !self.closed_well {
-            // Fails only when told to read more than it holds; it is emptied after each.
+            // Fails only if asked to read more than fits; the buffer is emptied after each read.
             let read = self.tls.read_tls(&mut input);
             let state = self.tls.process_new_packets();
             self.move_out(out);
-            // Also where a record is bad: what came before it came well.
+            // Even if a record is bad: what came before it is valid.
             let _ = self.tls.reader().read_to_end(&mut self.content);
             let state = state.map_err(|error| self.refused(&error))?;
             self.closed_well = state.peer_has_closed();
@@ -160,7 +160,7 @@ impl TlsSession {
         Ok(())
     }
 
-    /// The handshake has ended: what is spoken from now on.
+    /// The handshake has ended: begins the HTTP session that it agreed on.
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), DecodeError> {
         let chosen = self.tls.alpn_protocol();
         let version = match (self.version, chosen) {
@@ -181,7 +181,8 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Shows what was decrypted to what is spoken within. The event, and whether bytes follow that answer nothing.
+    /// Passes decrypted bytes to the HTTP session. Returns its event, and whether bytes follow that belong to no
+    /// request.
     fn advance(&mut self, out: &mut Vec<u8>) -> Result<(Option<Event>, bool), DecodeError> {
         let Some(inner) = &mut self.inner else { return Ok((None, false)) };
         if !self.more && self.taken == self.content.len() {
@@ -196,7 +197,7 @@ impl TlsSession {
     }
 
     fn encrypt(&mut self, out: &mut Vec<u8>) {
-        // Writes to memory without a bound.
+        // Writes to memory without a limit, so it cannot fail.
         let _ = self.tls.writer().write_all(&self.plaintext);
         self.plaintext.clear();
         self.move_out(out);
@@ -210,8 +211,8 @@ impl TlsSession {
         }
     }
 
-    /// With TLS 1.3 a server says what it holds against this client only after this client's handshake has ended,
-    /// before its first answer.
+    /// With TLS 1.3 a server rejects this client only after this client's handshake has ended, before the first
+    /// response; so an alert counts as a failed handshake.
     fn refused(&self, error: &rustls::Error) -> DecodeError {
         let what = messages::of(error);
         let alert = matches!(error, rustls::Error::AlertReceived(_));
@@ -222,5 +223,5 @@ impl TlsSession {
     }
 }
 
-/// The kinds of records of TLS (RFC 8446, section 5.1): change of cipher, alert, handshake, data.
+/// The TLS record types (RFC 8446, section 5.1): change of cipher, alert, handshake, data.
 const RECORD_KINDS: [u8; 4] = [20, 21, 22, 23];

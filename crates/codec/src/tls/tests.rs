@@ -1,4 +1,4 @@
-//! A real TLS server in memory: both versions of HTTP within it, cut in every way, and every refusal in words.
+//! A real TLS server in memory: both versions of HTTP within TLS, cut in every way, and the reason of every refusal.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::*;
 use crate::web::{Checks, HttpVersion, OriginPlan, Request, Turns, Url, Web, WebSession, WebSettings};
 use crate::{CloseEvent, DecodeError, Event, Key, Opening, Origin, Protocol, Session};
 
-/// An authority, and a server's certificate from it.
+/// A certificate authority, which issues certificates for servers.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -31,7 +31,7 @@ impl Authority {
         self.issuer.der().to_vec()
     }
 
-    /// For `localhost`, in force from the first year to the second.
+    /// A certificate for `localhost`, valid from the first year to the second.
     fn certificate(&self, years: (i32, i32)) -> (Vec<u8>, KeyPair) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(years.0, 1, 1);
@@ -41,7 +41,7 @@ impl Authority {
     }
 }
 
-/// A certificate for `localhost` that is its own issuer, as `openssl req -x509` makes one if it is an authority's.
+/// A self-signed certificate for `localhost`, as `openssl req -x509` makes it if `is_ca` is set.
 fn self_signed(is_ca: bool, years: (i32, i32)) -> (Vec<u8>, KeyPair) {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.not_before = date_time_ymd(years.0, 1, 1);
@@ -57,7 +57,7 @@ fn self_signed(is_ca: bool, years: (i32, i32)) -> (Vec<u8>, KeyPair) {
 #[derive(Clone, Copy, PartialEq)]
 enum Signed {
     ByAuthority,
-    /// By itself; and whether it is marked as an authority's.
+    /// Self-signed; and whether it is marked as an authority's.
     ByItself {
         is_ca: bool,
     },
@@ -66,7 +66,7 @@ enum Signed {
 /// What differs between the tests.
 struct Case {
     signed: Signed,
-    /// The server's own certificate is what the client trusts.
+    /// The client trusts the server's certificate itself.
     pinned: bool,
     years: (i32, i32),
     trust: Option<Trust>,
@@ -98,7 +98,7 @@ impl Default for Case {
 }
 
 impl Case {
-    /// A client's connection and the server it meets.
+    /// A client's connection, and the server that it connects to.
     fn build(&self) -> (WebSession<Turns>, ServerConnection) {
         let authority = Authority::new("ours");
         let (certificate, key) = match self.signed {
@@ -144,7 +144,7 @@ static ONLY_13: [&rustls::SupportedProtocolVersion; 1] = [&rustls::version::TLS1
 
 const YEAR_2025: u64 = 1_750_000_000;
 
-/// Carries bytes between the two until both are silent, to the client in pieces of `piece` bytes.
+/// Carries bytes between the two until both are silent; to the client in pieces of `piece` bytes.
 struct Line {
     client: WebSession<Turns>,
     server: ServerConnection,
@@ -202,7 +202,7 @@ impl Line {
         self.carry().unwrap();
     }
 
-    /// What was reported, but for the beginnings of responses, which depend on the cuts.
+    /// The reported events, except for the beginnings of responses, which depend on the cuts.
     fn reported(&self) -> Vec<Event> {
         self.events.iter().filter(|event| !matches!(event, Event::Began(_))).copied().collect()
     }
@@ -248,7 +248,7 @@ fn http2_is_spoken_where_the_server_chooses_it() {
         line.carry().unwrap();
         assert!(line.heard.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
         line.client.request(&0, Key(3), &mut line.to_server);
-        // Settings; then headers with `:status: 200`, the end of the stream.
+        // Settings; then headers with `:status: 200` that end the stream.
         line.say(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
         line.say(&[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]);
         assert_eq!(finished(&line.reported()[1..]), [(3, 200, 0)]);
@@ -266,7 +266,7 @@ fn check_refused(case: &Case, words: &str) {
     }
 }
 
-/// If this fails, a user whose certificate has expired sees only that TLS failed, and has to guess.
+/// If this fails, a user whose certificate has expired learns only that TLS failed, and has to guess why.
 #[test]
 fn every_refusal_says_why() {
     check_refused(&Case { years: (2020, 2024), ..Case::default() }, "certificate expired");
@@ -283,7 +283,7 @@ fn every_refusal_says_why() {
     check_refused(&no_common, "alert received: no application protocol");
 }
 
-/// If this fails, a developer cannot test a server with the certificate that curl accepts.
+/// If this fails, a developer cannot test a server with a certificate that curl accepts.
 #[test]
 fn a_certificate_that_is_given_is_accepted_from_its_server() {
     let signed = [Signed::ByAuthority, Signed::ByItself { is_ca: true }, Signed::ByItself { is_ca: false }];
@@ -292,7 +292,7 @@ fn a_certificate_that_is_given_is_accepted_from_its_server() {
         let mut line = Line::new(&pinned(), usize::MAX);
         line.carry().unwrap();
         assert_eq!(line.reported(), [Event::Opened]);
-        // It is still held to its name and its time.
+        // Its name and its period of validity are still checked.
         check_refused(&Case { name: "example.com", ..pinned() }, "another name");
         check_refused(&Case { years: (2020, 2024), ..pinned() }, "certificate expired");
         if signed != Signed::ByAuthority {
@@ -352,7 +352,7 @@ fn bytes_that_were_altered_end_the_connection() {
     assert_eq!(error, DecodeError::Malformed { what: "a message could not be decrypted" });
 }
 
-/// If this fails, a response that came whole is counted as the server's failure, for what came behind it.
+/// If this fails, a complete response is counted as a failure of the server because of what followed it.
 #[test]
 fn an_answer_before_a_bad_record_is_told() {
     let mut line = Line::new(&Case::default(), usize::MAX);
@@ -379,7 +379,7 @@ fn an_alert_after_an_answer_is_no_matter_of_the_handshake() {
         line.client.request(&0, Key(0), &mut line.to_server);
         line.carry().unwrap();
         line.server.writer().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab").unwrap();
-        // What the server cannot decrypt.
+        // Bytes that the server cannot decrypt.
         line.to_server.extend([[23, 3, 3, 0, 32].as_slice(), &[7; 32]].concat());
         let error = line.carry().unwrap_err();
         assert_eq!(error, DecodeError::Malformed { what: "alert received: bad record" });

@@ -15,16 +15,16 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCer
 
 use super::config::{TlsError, Trust};
 
-/// Whom a client believes. The server is held to its own signature in any case.
+/// Which certificates a client accepts. The server's signature in the handshake is verified in any case.
 #[derive(Debug)]
 pub(super) struct CertificateVerifier {
-    /// `None` believes every certificate.
+    /// `None` accepts every certificate.
     trusted: Option<TrustedRoots>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl CertificateVerifier {
-    /// Believes what `trust` says, with the algorithms of `provider`.
+    /// A verifier for `trust`, with the algorithms of `provider`.
     ///
     /// # Errors
     ///
@@ -82,8 +82,9 @@ impl ServerCertVerifier for CertificateVerifier {
     }
 }
 
-/// Accepts what one of the trusted certificates vouches for, and a server that shows a trusted certificate itself, as
-/// curl does: `openssl req -x509` makes those, marked as an authority's, which no server may show by the usual rules.
+/// Accepts certificates issued by one of the trusted certificates, and a server that shows a trusted certificate
+/// itself. The latter is as in curl: `openssl req -x509` marks its certificates as an authority's, and by the usual
+/// rules a server may not show such a certificate.
 #[derive(Debug)]
 struct TrustedRoots {
     usual: Arc<WebPkiServerVerifier>,
@@ -94,7 +95,7 @@ impl TrustedRoots {
     /// `roots` are the certificates, each in DER.
     fn new(roots: &[Vec<u8>], provider: &Arc<CryptoProvider>) -> Result<TrustedRoots, TlsError> {
         let mut store = RootCertStore::empty();
-        // A host's own store may hold certificates that cannot be read; the others serve.
+        // A host's own store may contain certificates that cannot be parsed; they are ignored.
         store.add_parsable_certificates(roots.iter().map(|root| CertificateDer::from(root.as_slice())));
         let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider));
         let usual = builder.build().map_err(|_| TlsError::NoRoots)?;
@@ -105,7 +106,7 @@ impl TrustedRoots {
         self.roots.iter().any(|root| root.as_slice() == shown.as_ref())
     }
 
-    /// What becomes of the result of the usual rules for the certificate that was shown.
+    /// The final verdict on the certificate `shown`, given the `usual` one.
     fn judge(
         &self,
         usual: Result<ServerCertVerified, Error>,
@@ -116,8 +117,8 @@ impl TrustedRoots {
             Err(Error::InvalidCertificate(error)) if is_about_the_issuer(&error) => error,
             result => return result,
         };
-        // The usual rules have found it in force before they looked for its issuer (RFC 5280 asks for no order;
-        // webpki has this one, and a test depends on it).
+        // The usual rules have checked the period of validity before they looked for the issuer (RFC 5280 requires no
+        // order; webpki uses this one, and a test depends on it).
         if self.is_trusted(shown) {
             verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
             return Ok(ServerCertVerified::assertion());
@@ -131,7 +132,7 @@ impl TrustedRoots {
     }
 }
 
-/// Whether nothing is wrong with the certificate except who issued it, or that it is an authority's own.
+/// Whether the only fault of the certificate is its issuer, or that it is an authority's own.
 fn is_about_the_issuer(error: &CertificateError) -> bool {
     match error {
         CertificateError::UnknownIssuer => true,
@@ -146,7 +147,7 @@ fn is_self_signed(certificate: &CertificateDer<'_>) -> bool {
     webpki::EndEntityCert::try_from(certificate).is_ok_and(|read| read.issuer() == read.subject())
 }
 
-/// The certificate is its own issuer, and nobody said to trust it.
+/// The certificate is its own issuer, and is not trusted.
 #[derive(Debug)]
 pub(super) struct SelfSigned;
 

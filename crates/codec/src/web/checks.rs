@@ -1,7 +1,7 @@
-//! What the user asks of every answer, and the judgement that follows.
+//! The user's checks of every response, and the judgement that follows.
 //!
-//! A status is judged at the head; a body is checked as it streams by and never stored. [`Checks`] is shared by
-//! all connections, [`BodyChecks`] belongs to one.
+//! A status is judged at the head; a body is checked as it arrives, and never stored. [`Checks`] is shared by all
+//! connections, [`BodyChecks`] belongs to one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,21 +13,21 @@ use thiserror::Error;
 use super::search::Search;
 use crate::{FailedCheck, Judgement, SAMPLE_BYTES};
 
-/// What must hold of every answer of a run. The default asks for nothing beyond a status below 400.
+/// What every response of a run must satisfy. The default requires only a status below 400.
 ///
-/// Checks of the body apply to answers whose status was accepted, and not to those of HEAD requests, which have
+/// Checks of the body apply to responses whose status was accepted, except for responses to HEAD requests, which have
 /// no body to check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// The statuses accepted; an accepted status is good whatever its class. `None`: those below 400.
+    /// The accepted statuses; an accepted status is good whatever its class. `None`: those below 400.
     pub expect_status: Option<StatusSet>,
-    /// Bytes that must stand somewhere in the body.
+    /// Bytes that the body must contain.
     pub expect_body_contains: Option<Vec<u8>>,
     /// Digest of the whole body, after transfer decoding.
     pub expect_sha256: Option<Sha256Digest>,
 }
 
-/// Why the text of a check could not be read. The text says what to write instead.
+/// Why the text of a check could not be parsed. The message states what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CheckError {
     #[error("`{text}` is not a set of statuses; write for example 200, 2xx, 200-299 or 200,404")]
@@ -46,7 +46,7 @@ pub struct StatusSet {
 }
 
 impl StatusSet {
-    /// Whether this status counts as success.
+    /// Whether this status is in the set.
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }
@@ -75,7 +75,7 @@ impl fmt::Display for StatusSet {
     }
 }
 
-/// A SHA-256 digest, read and printed as 64 hexadecimal digits.
+/// A SHA-256 digest, parsed from and printed as 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sha256Digest(pub [u8; 32]);
 
@@ -102,7 +102,7 @@ impl fmt::Display for Sha256Digest {
     }
 }
 
-/// The checks of a run with what they need prepared.
+/// The checks of a run, prepared for use.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedChecks {
     status: Option<StatusSet>,
@@ -119,7 +119,7 @@ impl PreparedChecks {
         }
     }
 
-    /// What the status alone says. [`Judgement::Good`] means that it was accepted.
+    /// The judgement from the status alone. [`Judgement::Good`] means that it was accepted.
     pub(crate) fn judge_status(&self, status: u16) -> Judgement {
         match (&self.status, status) {
             (Some(accepted), _) if accepted.contains(status) => Judgement::Good,
@@ -130,7 +130,7 @@ impl PreparedChecks {
         }
     }
 
-    /// What the check of the status expects, and what came.
+    /// The failed check of the status: what it expects, and what came.
     #[cold]
     pub(crate) fn failed_status(&self, status: u16) -> FailedCheck {
         let expected = self.status.as_ref().map(StatusSet::to_string).unwrap_or_default();
@@ -138,15 +138,15 @@ impl PreparedChecks {
     }
 }
 
-/// The checks of one body, used again for each response of a connection.
+/// The checks of one body, reused for each response of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct BodyChecks {
     search: Option<Search>,
     digest: Option<Sha256>,
-    /// The beginning of the body, where it is searched: to be quoted if the search fails. One byte more than a quote
-    /// shows that the body goes on.
+    /// The beginning of the body, if it is searched, to be quoted if the search fails. It has one byte more than a
+    /// quote, to show that the body continues.
     beginning: Vec<u8>,
-    /// Whether the body of this answer is to be checked.
+    /// Whether the current body is checked.
     active: bool,
 }
 
@@ -160,7 +160,7 @@ impl BodyChecks {
         }
     }
 
-    /// Begins a new body; one that is not `wanted` is let through unread.
+    /// Begins a new body; one that is not `wanted` is not checked.
     pub(crate) fn begin(&mut self, wanted: bool) {
         self.active = wanted && (self.search.is_some() || self.digest.is_some());
         if !self.active {
@@ -189,7 +189,7 @@ impl BodyChecks {
         }
     }
 
-    /// Ends the body: the first check that it did not pass.
+    /// Ends the body. Returns the first check that it failed.
     pub(crate) fn finish(&mut self, checks: &PreparedChecks) -> Option<FailedCheck> {
         if !self.active {
             return None;
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// If this fails, somebody whose check failed has to guess which, and what the server sent.
+    /// If this fails, somebody whose check failed has to guess which check, and what the server sent.
     #[test]
     fn a_failed_check_says_what_it_expected_and_what_came() {
         let failed = |checks: Checks, body: &str| {

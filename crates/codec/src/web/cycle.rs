@@ -1,20 +1,20 @@
-//! In which order weighted requests take turns: a cycle worked out once, so that turn `n` is one look-up.
+//! The order in which weighted requests take turns: a cycle computed once, so that turn `n` is one lookup.
 //!
-//! The order is Sainte-Laguë's: turn `k` of a request of weight `w` stands at `(2k + 1) / 2w` of the cycle, and
-//! the turns are taken as they stand. Every stretch of the cycle is near the asked mix, and equal weights give
-//! the order of the list. It beats the usual running-credit round-robin in that its cost does not grow with the
-//! product of requests and turns.
+//! The order is Sainte-Laguë's: turn `k` of a request of weight `w` is at position `(2k + 1) / 2w` of the cycle, and
+//! the turns are taken in order of their positions. Every part of the cycle is close to the requested mix, and equal
+//! weights give the order of the list. The usual round-robin with running credits was rejected because its cost grows
+//! with the product of requests and turns.
 
 use super::request::RequestError;
 
-/// Turns in one cycle: 4 MiB of indexes, shared by all workers.
+/// The maximum number of turns in one cycle: 4 MiB of indexes, shared by all workers.
 pub(crate) const TURNS_MAX: u64 = 1 << 20;
 
-/// The request of each turn, by index.
+/// The request of each turn, as an index into `weights`.
 ///
 /// # Errors
 ///
-/// [`RequestError::NoWeight`] and [`RequestError::WeightsTooFine`].
+/// [`RequestError::NoWeight`] if a weight is 0, and [`RequestError::WeightsTooFine`] if the cycle is too long.
 pub fn turns(weights: &[u32]) -> Result<Vec<u32>, RequestError> {
     if let Some(index) = weights.iter().position(|weight| *weight == 0) {
         return Err(RequestError::NoWeight { number: index + 1 });
@@ -29,7 +29,7 @@ pub fn turns(weights: &[u32]) -> Result<Vec<u32>, RequestError> {
         let weight = u64::from(*weight) / divisor;
         turns.extend((0..weight).map(|turn| Turn { odd: 2 * turn + 1, weight, request }));
     }
-    // Below 2^21 each, so the products of the comparison fit.
+    // Each is below 2^21, so the products do not overflow.
     turns.sort_by(|a, b| (a.odd * b.weight).cmp(&(b.odd * a.weight)).then(a.request.cmp(&b.request)));
     Ok(turns.into_iter().map(|turn| turn.request).collect())
 }
@@ -84,7 +84,7 @@ mod tests {
                 for (taken, turn) in turns.iter().enumerate() {
                     count += f64::from(u8::from(*turn as usize == request));
                     let wanted = share * (taken + 1) as f64;
-                    // Half a turn of each request may stand before its place.
+                    // Up to half a turn of each request may come before its position.
                     let slack = 1.0 + share * weights.len() as f64;
                     prop_assert!((count - wanted).abs() <= slack, "{request}: {count} for {wanted}");
                 }

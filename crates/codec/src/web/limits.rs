@@ -1,17 +1,17 @@
-//! How much of a peer's answer is accepted. A peer's own numbers never decide how much memory is taken.
+//! How much of a peer's response is accepted. Numbers from a peer never decide how much memory is allocated.
 
-/// Bounds on one answer. Each is checked before memory is taken or time is spent.
+/// Limits on one response. Each is checked before memory is allocated or time is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Status line and headers, to the empty line.
+    /// Status line and headers, including the empty line.
     pub head_bytes: usize,
-    /// The body after transfer decoding. Only counted, so it bounds time rather than memory.
+    /// The body after transfer decoding. It is only counted, so this limits time rather than memory.
     pub body_bytes: u64,
     /// One chunk-size line with its extensions.
     pub chunk_line_bytes: usize,
-    /// All trailers of one answer, to the empty line.
+    /// All trailers of one response, including the empty line.
     pub trailer_bytes: usize,
-    /// Interim (1xx) answers before the final one.
+    /// Interim (1xx) responses before the final one.
     pub interim_count: u32,
 }
 
@@ -28,5 +28,5 @@ impl Default for Limits {
     }
 }
 
-/// Header lines in one head. Fixed, because their places stand on the stack.
+/// The maximum number of header lines in one head. Fixed, because they are parsed into an array on the stack.
 pub(crate) const HEADER_LINES: usize = 100;

@@ -1,8 +1,8 @@
-//! HTTP, the client's side, whatever carries it: one protocol type for HTTP/1.1 and HTTP/2, plain and over TLS.
+//! HTTP, the client's side, over any transport: one protocol type for HTTP/1.1 and HTTP/2, in plaintext and over TLS.
 //!
-//! A [`Script`] says what is sent; [`Web`] holds it with everything that the connections of a run share;
-//! [`WebSession`] is one connection. Requests are prepared, and everything that can be refused is refused, before
-//! anything is sent. It does not open connections, resolve names, follow redirects or decompress bodies.
+//! A [`Script`] defines what is sent; [`Web`] holds it together with everything that the connections of a run share;
+//! [`WebSession`] is one connection. Requests are prepared, and invalid input is refused, before anything is sent. It
+//! does not open connections, resolve names, follow redirects or decompress bodies.
 
 mod checks;
 mod cycle;

@@ -5,23 +5,23 @@ use super::url::{Scheme, Url};
 use super::wire::HttpVersion;
 use crate::tls::TlsPlan;
 
-/// One of the run's servers, and how it is spoken to.
+/// One of the run's servers, with the HTTP version and the TLS settings for it.
 #[derive(Debug, Clone)]
 pub struct OriginPlan {
-    /// Its scheme, host and port; the path does not matter.
+    /// Its scheme, host and port; the path is ignored.
     pub url: Url,
     pub version: HttpVersion,
-    /// Without it, everything is sent in the clear.
+    /// `None`: everything is sent in plaintext.
     pub tls: Option<TlsPlan>,
 }
 
 impl OriginPlan {
-    /// HTTP/1.1 in the clear.
+    /// HTTP/1.1 in plaintext.
     pub fn plain(url: Url) -> OriginPlan {
         OriginPlan { url, version: HttpVersion::Http1, tls: None }
     }
 
-    /// Whether it is spoken to as its URL says.
+    /// Refuses an `https` URL without TLS settings.
     pub(super) fn check(&self) -> Result<(), RequestError> {
         match (self.url.scheme(), &self.tls) {
             (Scheme::Https, None) => Err(RequestError::NoTls { url: self.url.to_string() }),
@@ -30,12 +30,12 @@ impl OriginPlan {
     }
 }
 
-/// The servers of `requests`, in the order of first sight: a request's [`Origin`](crate::Origin) is its server's
-/// place among them.
+/// The servers of `requests`, in the order of their first occurrence: a request's [`Origin`](crate::Origin) is the
+/// index of its server in this list.
 ///
 /// # Errors
 ///
-/// [`RequestError::TooManyOrigins`].
+/// [`RequestError::TooManyOrigins`] if there are more than 1000.
 pub fn origins(requests: &[Request]) -> Result<Vec<Url>, RequestError> {
     let mut origins: Vec<Url> = Vec::new();
     for request in requests {
@@ -49,5 +49,5 @@ pub fn origins(requests: &[Request]) -> Result<Vec<Url>, RequestError> {
     Ok(origins)
 }
 
-/// Each has a pool of connections of its own; beyond this a list of targets was made by mistake.
+/// Each has its own connection pool; a longer list of targets is assumed to be a mistake.
 const ORIGINS_MAX: usize = 1_000;

@@ -1,16 +1,16 @@
-//! Requests as they leave: prepared once for the run, or rendered for one journey.
+//! Requests as they are sent: prepared once for the run, or rendered for one journey.
 
 use bytes::Bytes;
 
 use super::request::{Request, RequestError};
 use crate::Origin;
 
-/// What a request decides about the form of its response.
+/// Properties of a request that affect the form of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseForm {
-    /// The request was HEAD: the response ends with its head, whatever that says of a body.
+    /// The request is HEAD: the response ends with its head, even if that announces a body.
     pub head_only: bool,
-    /// The request asked for the connection to be closed after it.
+    /// The request has `Connection: close`, so the connection ends after the response.
     pub last: bool,
 }
 
@@ -43,7 +43,7 @@ impl Prepared {
     }
 }
 
-/// A request as a connection takes it.
+/// A request as it is passed to a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Outgoing<'a> {
     Prepared(&'a Prepared),
@@ -59,7 +59,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Appends it as HTTP/1.1 has it.
+    /// Appends it in the form of HTTP/1.1.
     #[inline]
     pub(crate) fn encode_http1(self, out: &mut Vec<u8>) {
         match self {
@@ -68,7 +68,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Its head and body as HTTP/2 has them.
+    /// Its head and body in the form of HTTP/2. Copies a rendered body; a prepared body is shared.
     pub(crate) fn http2(self) -> (http::Request<()>, Bytes) {
         match self {
             Outgoing::Prepared(prepared) => (prepared.http2.clone(), prepared.body.clone()),
@@ -80,9 +80,9 @@ impl Outgoing<'_> {
     }
 }
 
-/// A request made for one journey, from what its earlier answers held.
+/// A request made for one journey, from the contents of earlier responses.
 ///
-/// What a response held is not to be trusted: [`Rendered::new`] refuses what would break the request.
+/// Content of a response is not trusted: [`Rendered::new`] refuses what would break the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
     origin: Origin,
@@ -91,16 +91,18 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// Checks `request`, and prepares it for the server with index `origin`.
+    ///
     /// # Errors
     ///
-    /// [`RequestError`] where the request could not be sent as it is.
+    /// [`RequestError`] if the request cannot be sent as it is, over HTTP/1.1 or HTTP/2.
     pub fn new(origin: Origin, request: Request) -> Result<Rendered, RequestError> {
         request.check()?;
         request.check_http2()?;
         Ok(Rendered { origin, form: ResponseForm::of(&request), request })
     }
 
-    /// The index of the server to which the request goes.
+    /// The index of the server that the request goes to.
     pub fn origin(&self) -> Origin {
         self.origin
     }

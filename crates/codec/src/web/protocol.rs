@@ -1,5 +1,5 @@
-//! What a run says over HTTP: its script, its prepared requests, its servers, and what all connections share.
-//! Built once, before anything is sent; everything that can be refused is refused here.
+//! What a run sends over HTTP: its script, its prepared requests, its servers, and what all connections share. Built
+//! once, before anything is sent; invalid input is refused here.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::session::WebSession;
 use super::used_protocols::UsedProtocols;
 use crate::{Ended, Next, Origin, Protocol, Route};
 
-/// HTTP as one run speaks it. Cheap to share: workers hold it by reference.
+/// The HTTP of one run. Cheap to share: workers hold a reference.
 #[derive(Debug)]
 pub struct Web<S> {
     run: Arc<Run<S>>,
@@ -23,9 +23,9 @@ pub struct Web<S> {
 /// How connections are used, and how much of a response is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebSettings {
-    /// Requests that may be outstanding on one connection of HTTP/1.1.
+    /// The maximum number of requests outstanding on one HTTP/1.1 connection.
     pub pipeline: usize,
-    /// Requests that may be outstanding on one connection of HTTP/2, as far as its peer allows.
+    /// The maximum number of requests outstanding on one HTTP/2 connection, if its peer allows as many.
     pub streams: usize,
     pub limits: Limits,
 }
@@ -45,14 +45,14 @@ pub(super) struct Run<S> {
     pub facts: Arc<Facts>,
 }
 
-/// What a run is made of, next to its script.
+/// What a run consists of, in addition to its script.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// The prepared requests; a script names them by index.
+    /// The prepared requests; a script refers to them by index.
     pub requests: &'a [Request],
-    /// The run's servers; a script names them by index.
+    /// The run's servers; a script refers to them by index.
     pub origins: &'a [OriginPlan],
-    /// What answers are held to; a script names them by index. At least one.
+    /// The checks of responses; a script refers to them by index. At least one.
     pub checks: &'a [Checks],
     pub settings: WebSettings,
 }
@@ -62,7 +62,7 @@ impl<S: Script> Web<S> {
     ///
     /// # Errors
     ///
-    /// [`RequestError`] for whatever of it could not be sent as given, saying what to do.
+    /// [`RequestError`] for anything that cannot be sent as given; its message states what to do.
     pub fn new(script: S, parts: Parts<'_>) -> Result<Web<S>, RequestError> {
         let settings = parts.settings;
         if settings.pipeline == 0 || settings.streams == 0 {
@@ -95,18 +95,19 @@ impl<S: Script> Web<S> {
         &self.run.script
     }
 
-    /// What the connections of the run turned out to speak: `http/2 over TLS 1.3`. `None` before the first.
+    /// The protocols that the connections of the run have used, such as `http/2 over TLS 1.3`. `None` before the first
+    /// connection.
     pub fn used_protocols(&self) -> Option<String> {
         self.run.facts.used_protocols.words()
     }
 }
 
 impl Web<Turns> {
-    /// A run of requests that stand alone, in turn by weight, in plain HTTP/1.1 unless `plans` say otherwise.
+    /// A run of single requests, in turn by weight, over HTTP/1.1 in plaintext.
     ///
     /// # Errors
     ///
-    /// [`RequestError`] for whatever could not be sent as given, saying what to do.
+    /// [`RequestError`] for anything that cannot be sent as given; its message states what to do.
     pub fn turns(
         requests: &[Request],
         checks: &Checks,
@@ -116,11 +117,11 @@ impl Web<Turns> {
         Web::turns_over(&origins, requests, checks, settings)
     }
 
-    /// The same, over servers that are spoken to as `origins` say.
+    /// Like [`Web::turns`], with the HTTP versions and TLS settings of `origins`.
     ///
     /// # Errors
     ///
-    /// [`RequestError`] for whatever could not be sent as given, saying what to do.
+    /// [`RequestError`] for anything that cannot be sent as given; its message states what to do.
     pub fn turns_over(
         origins: &[OriginPlan],
         requests: &[Request],
@@ -135,12 +136,12 @@ impl Web<Turns> {
         Web::new(Turns::new(requests, &urls)?, parts)
     }
 
-    /// A run of requests to one server in a given order: `turns` has the index of each request to send, and begins
-    /// again when it is used up. With `are_apart`, each request has its own figures.
+    /// A run of requests to one server in a given order: `turns` has the index of each request to send, and starts
+    /// again at its end. With `are_apart`, figures are kept per request.
     ///
     /// # Errors
     ///
-    /// [`RequestError`] for whatever could not be sent as given, saying what to do.
+    /// [`RequestError`] for anything that cannot be sent as given; its message states what to do.
     pub fn in_order(
         (requests, turns, are_apart): (&[Request], Vec<u32>, bool),
         origins: &[OriginPlan],

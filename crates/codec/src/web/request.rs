@@ -1,4 +1,4 @@
-//! A request as the user gives it, what is refused in one, and its bytes on the wire.
+//! A request as the user gives it, how it is validated, and its encoding.
 
 use std::str::FromStr;
 
@@ -11,21 +11,21 @@ use super::url::Url;
 pub struct Request {
     pub method: String,
     pub url: Url,
-    /// Sent in this order after our own, each of which one of the same name replaces.
+    /// Sent in this order, after our own headers; a header replaces our own one of the same name.
     pub headers: Vec<Header>,
     pub body: Vec<u8>,
-    /// Its share of the requests, against the weights of the others. At least 1.
+    /// Its share of the requests, relative to the other weights. At least 1.
     pub weight: u32,
 }
 
-/// One header line. Reads `Name: value`.
+/// One header line. Parses `Name: value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     pub name: String,
     pub value: String,
 }
 
-/// Why a request was refused. Bad input never starts a run; the text says what to do.
+/// Why a request was refused. Invalid input never starts a run; the message states what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequestError {
     #[error("there is no request to send; give a URL or a target")]
@@ -67,16 +67,16 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// A GET with nothing added.
+    /// A GET request without headers or a body of the user.
     pub fn get(url: Url) -> Request {
         Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), weight: 1 }
     }
 
-    /// Whether it can be sent as it is. [`Web::new`](super::Web::new) asks this of every request.
+    /// Checks that it can be sent as it is. [`Web::new`](super::Web::new) does this for every request.
     ///
     /// # Errors
     ///
-    /// [`RequestError`], saying what to do.
+    /// [`RequestError`], whose message states what to do.
     pub fn check(&self) -> Result<(), RequestError> {
         if self.method.is_empty() || !self.method.bytes().all(is_token_byte) {
             return Err(RequestError::BadMethod { method: printable(&self.method) });
@@ -102,18 +102,18 @@ impl Request {
         }
     }
 
-    /// Whether the response has no body whatever its head says.
+    /// Whether the response has no body even if its head announces one.
     pub(super) fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// Whether it asks for the connection to be closed after the response.
+    /// Whether it has `Connection: close`, which ends the connection after the response.
     pub(super) fn asks_close(&self) -> bool {
         let mut tokens = self.headers_named("connection").flat_map(|value| value.split(','));
         tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))
     }
 
-    /// The whole request as it goes out. It must have passed [`Request::check`].
+    /// Appends the whole request in the form of HTTP/1.1. It must have passed [`Request::check`].
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         for part in [self.method.as_str(), " ", self.url.path_and_query(), " HTTP/1.1\r\n"] {
             out.extend_from_slice(part.as_bytes());
@@ -127,12 +127,12 @@ impl Request {
         out.extend_from_slice(&self.body);
     }
 
-    /// The request's head as HTTP/2 has it: its server as a part of the URL, and no header that is about one
-    /// connection, of which HTTP/2 has none.
+    /// The request's head in the form of HTTP/2: the server is part of the URL, and headers about a single connection
+    /// are left out, since HTTP/2 has none of them.
     ///
     /// # Errors
     ///
-    /// [`RequestError`] where HTTP/2 cannot say it.
+    /// [`RequestError`] if HTTP/2 cannot express it.
     pub(super) fn http2_head(&self) -> Result<http::Request<()>, RequestError> {
         let authority =
             self.header("host").map_or_else(|| self.url.host_header(), |host| host.trim().to_owned());
@@ -167,11 +167,11 @@ impl Request {
         bad.map_or(Ok(head), |name| Err(RequestError::BadValue { name }))
     }
 
-    /// Whether HTTP/2 can say it; cheaper than to say it.
+    /// Checks whether HTTP/2 can express it; cheaper than [`Request::http2_head`].
     ///
     /// # Errors
     ///
-    /// [`RequestError`] where it cannot.
+    /// [`RequestError`] if it cannot.
     pub(super) fn check_http2(&self) -> Result<(), RequestError> {
         let path = self.url.path_and_query();
         let not = |what: &str| RequestError::NotForHttp2 { what: printable(what) };
@@ -182,7 +182,7 @@ impl Request {
         }
     }
 
-    /// Every header as it is sent: ours where the user gave none, then the user's, then the length.
+    /// Every header in the order of sending: ours unless the user gave one, then the user's, then the length.
     fn each_header(&self, mut add: impl FnMut(&str, &str)) {
         for (name, value) in
             [("Host", self.url.host_header().as_str()), ("User-Agent", USER_AGENT), ("Accept", "*/*")]
@@ -194,7 +194,7 @@ impl Request {
         for header in &self.headers {
             add(&header.name, header.value.trim());
         }
-        // RFC 9110, section 8.6: a method that gives a body a meaning says its length even when there is none.
+        // RFC 9110, section 8.6: if the method gives a body a meaning, the length is sent even for an empty body.
         let has_body = !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
         if has_body && self.header("content-length").is_none() {
             add("Content-Length", &self.body.len().to_string());
@@ -212,7 +212,7 @@ impl Request {
 }
 
 impl Header {
-    /// Whether it is one header line and nothing more.
+    /// Checks that it is exactly one valid header line.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ impl FromStr for Header {
     }
 }
 
-/// `text` with its control characters escaped: what a user gave must not break the line of an error.
+/// `text` with its control characters escaped, so that user input cannot break the line of an error message.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -251,12 +251,12 @@ pub(crate) fn printable(text: &str) -> String {
     printable
 }
 
-/// RFC 9110, section 5.6.2.
+/// Whether `byte` may be part of a token (RFC 9110, section 5.6.2).
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Headers about one connection (RFC 9113, section 8.2.2), and what has become a part of the URL.
+/// Headers about a single connection (RFC 9113, section 8.2.2), and `Host`, which is part of the URL.
 const ONE_CONNECTION: [&str; 6] = ["connection", "keep-alive", "proxy-connection", "upgrade", "te", "host"];
 
 const USER_AGENT: &str = concat!("parallax/", env!("CARGO_PKG_VERSION"));

@@ -1,5 +1,4 @@
-//! One answer on its way in, whichever version of HTTP frames it: judged, counted, checked, and kept as far as it
-//! was asked for.
+//! One incoming response, for any version of HTTP: judged, counted, checked, and kept if a script needs it.
 
 use super::checks::{BodyChecks, PreparedChecks};
 use super::limits::Limits;
@@ -17,12 +16,12 @@ pub(crate) struct Facts {
     pub used_protocols: UsedProtocols,
 }
 
-/// Whether a response is kept for its script to look at.
+/// Whether a response is kept for its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
     #[default]
     Nothing,
-    /// Status, headers, and the body up to this many bytes.
+    /// Status, headers, and at most this many bytes of the body.
     ReceivedResponse { body_bytes: usize },
 }
 
@@ -30,33 +29,33 @@ pub enum Keep {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReceivedResponse {
     pub status: u16,
-    /// In the order in which they came. Names are as the peer wrote them.
+    /// In the order of arrival, with names as the peer wrote them.
     pub headers: Vec<(String, Vec<u8>)>,
     pub body: Vec<u8>,
-    /// The body was longer than was to be kept: `body` holds its beginning.
+    /// Whether the body was longer than the limit, so that `body` is only its beginning.
     pub cut: bool,
 }
 
 impl ReceivedResponse {
-    /// The first header of this name, whatever its case.
+    /// The first header of this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let named = |(own, _): &&(String, Vec<u8>)| own.eq_ignore_ascii_case(name);
         self.headers.iter().find(named).map(|(_, value)| value.as_slice())
     }
 
-    /// Every header of this name, in order.
+    /// Every header of this name, ignoring case, in order.
     pub fn headers_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let named = self.headers.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_slice())
     }
 }
 
-/// What is left of an answer that has ended.
+/// What remains of a response that has ended.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    /// The response, with the checks that its request named.
+    /// The response, with the index of the checks that its request named.
     Response { checks: u16, response: ReceivedResponse },
-    /// It did not pass this check.
+    /// The check that it failed.
     Failed(Box<FailedCheck>),
 }
 
@@ -68,7 +67,7 @@ pub(crate) struct Expect {
     pub keep: Keep,
 }
 
-/// A response from its final head on. Used again for each response of a connection or stream.
+/// A response from its final head on. Reused for each response of a connection or stream.
 #[derive(Debug)]
 pub(crate) struct Intake {
     code: u16,
@@ -78,7 +77,7 @@ pub(crate) struct Intake {
     /// Which of the run's checks `body_checks` was made for.
     checks: u16,
     kept: Option<Box<ReceivedResponse>>,
-    /// The check that the response which has just ended did not pass.
+    /// The check that the last response failed.
     failed: Option<Box<FailedCheck>>,
     /// How much more of the body may be kept.
     room: usize,
@@ -98,7 +97,7 @@ impl Intake {
         }
     }
 
-    /// The final head has come. `headers` is asked for only where the response is to be kept.
+    /// The final head has arrived. `headers` is called only if the response is to be kept.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -127,7 +126,7 @@ impl Intake {
         }
     }
 
-    /// More of the body, after transfer decoding.
+    /// Processes more of the body, after transfer decoding.
     #[inline]
     pub(crate) fn data(&mut self, facts: &Facts, data: &[u8]) -> Result<(), DecodeError> {
         self.body_bytes += data.len() as u64;
@@ -144,7 +143,7 @@ impl Intake {
         Ok(())
     }
 
-    /// The response is complete: its status, what became of it, and the length of its body.
+    /// The response is complete. Returns its status, its judgement, and the length of its body.
     #[inline]
     pub(crate) fn end(&mut self, facts: &Facts) -> (u16, Judgement, u64) {
         let checks = &facts.checks[usize::from(self.checks)];
@@ -157,7 +156,8 @@ impl Intake {
         (self.code, judgement, self.body_bytes)
     }
 
-    /// What is left of the response that has just ended: the check that it failed, or the response where it was to be kept.
+    /// What remains of the response that has just ended: the check that it failed, or the response if it was to be
+    /// kept.
     #[inline]
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
         if let Some(failed) = self.failed.take() {

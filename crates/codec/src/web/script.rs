@@ -1,7 +1,7 @@
-//! What a run asks for, request after request, and what follows from the responses.
+//! What a run requests, one request after the other, and what follows from the responses.
 //!
-//! A script knows no connection, no version of HTTP and no bytes. [`Turns`] is the plain one: requests that stand
-//! alone, in turn by weight.
+//! A script knows no connections, HTTP versions or bytes. [`Turns`] is the simple one: independent requests, in turn by
+//! weight.
 
 use std::fmt;
 
@@ -12,46 +12,46 @@ use super::response::{Keep, ReceivedResponse};
 use super::url::Url;
 use crate::{FailedCheck, Next, Origin, Route};
 
-/// What a run asks for. Shared, read-only, by all workers.
+/// What a run requests. Shared, read-only, by all workers.
 pub trait Script: Send + Sync {
-    /// What one unit of demand is about to ask for; see [`Protocol::Journey`](crate::Protocol::Journey).
+    /// What one unit of the load sends next; see [`Protocol::Journey`](crate::Protocol::Journey).
     type Journey: Send;
 
-    /// What a response gave that its journey goes on with.
+    /// What a journey takes from a response for its later requests.
     type Taken: Send + fmt::Debug;
 
-    /// The first request of unit `n` of the run's demand. Depends on `n` alone.
+    /// The first request of unit `n` of the run's load. Depends on `n` alone.
     fn begin(&self, n: u64) -> Self::Journey;
 
     /// The journey's current request.
     fn ask<'a>(&'a self, journey: &'a Self::Journey) -> Ask<'a>;
 
-    /// Where that request goes, and among whose figures it counts.
+    /// Where that request goes, and in whose figures it is counted.
     fn route(&self, journey: &Self::Journey) -> Route;
 
-    /// How many kinds of requests the run tells apart.
+    /// How many kinds of requests have separate figures.
     fn kinds(&self) -> usize;
 
-    /// How many journeys the run tells apart; see [`Protocol::journeys`](crate::Protocol::journeys).
+    /// How many journeys have separate figures; see [`Protocol::journeys`](crate::Protocol::journeys).
     fn journeys(&self) -> usize {
         0
     }
 
-    /// What the journey goes on with of a response that was kept and passed every other check, or the check that it
-    /// does not pass. `checks` is what its [`Ask`] said. Asked before the response is counted, so that it ends
-    /// as what it is.
+    /// Takes what the journey needs from a response that was kept and passed every other check, or returns the check
+    /// that it fails. `checks` is the value from its [`Ask`]. Called before the response is counted, so that a failure
+    /// determines its outcome.
     fn take(&self, checks: u16, response: ReceivedResponse) -> Result<Self::Taken, FailedCheck>;
 
-    /// What follows the journey's current request, which has ended: with what was taken from its response, where it was
-    /// answered as wanted and the response was to be kept, or without.
+    /// What follows the journey's current request, which has ended. `taken` is what was taken from its response, if the
+    /// response was good and was to be kept.
     fn advance(&self, journey: Self::Journey, taken: Option<Self::Taken>) -> Next<Self::Journey>;
 }
 
-/// One request of a journey, and what is wanted of its response.
+/// One request of a journey, and what is expected of its response.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
     pub request: Asked<'a>,
-    /// Which of the run's checks, by index.
+    /// The index of the checks to apply.
     pub checks: u16,
     pub keep: Keep,
 }
@@ -61,14 +61,14 @@ pub struct Ask<'a> {
 pub enum Asked<'a> {
     /// One of the run's prepared requests, by index: its bytes are copied.
     Prepared(u32),
-    /// Made for this journey: encoded as it is sent.
+    /// Made for this journey: encoded when it is sent.
     Rendered(&'a Rendered),
 }
 
-/// Requests that stand alone, in turn by weight. A journey is the index of its request.
+/// Independent requests, in turn by weight. A journey is the index of its request.
 #[derive(Debug)]
 pub struct Turns {
-    /// The request of each turn; unit `n` of a run takes turn `n` modulo its length.
+    /// The request of each turn; unit `n` of a run takes turn `n` modulo the length of this list.
     turns: Vec<u32>,
     /// Where each request goes.
     routes: Vec<Route>,
@@ -77,7 +77,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The turns of `requests`, each of which goes to its place in `origins`.
+    /// The turns of `requests`; each goes to its server in `origins`.
     pub(super) fn new(requests: &[Request], origins: &[Url]) -> Result<Turns, RequestError> {
         let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
         let routes = (0..=u16::MAX).zip(requests).map(|(kind, request)| {
@@ -93,8 +93,8 @@ impl Turns {
         Ok(Turns { turns: turns(&weights)?, kinds: routes.len(), routes })
     }
 
-    /// `count` requests to one server, sent in the order of `turns`. Where they are not distinguished there may be more of
-    /// them than there are numbers for kinds.
+    /// `count` requests to one server, sent in the order of `turns`. If figures are not kept per request, there may be
+    /// more requests than numbers for kinds.
     pub(super) fn in_order(count: usize, turns: Vec<u32>, are_apart: bool) -> Turns {
         let route = |index: usize| {
             let kind = if are_apart { u16::try_from(index).unwrap_or(u16::MAX) } else { 0 };
@@ -112,7 +112,7 @@ impl Script for Turns {
     #[inline]
     fn begin(&self, n: u64) -> u32 {
         let turn = n % self.turns.len() as u64;
-        // Below the length of a vector, so the conversion loses nothing.
+        // Smaller than the length of a vector, so the conversion is lossless.
         self.turns[turn as usize]
     }
 

@@ -1,15 +1,15 @@
-//! Finds a text in a stream of bytes that may be cut anywhere. It stores the seam between two pieces and nothing
-//! else; its memory is taken once, when the connection is made.
+//! Finds a text in a stream of bytes that may be cut anywhere. It stores only the bytes around a cut, in memory that is
+//! allocated once, when the connection is created.
 
 use memchr::memmem::Finder;
 
-/// Whether the text has been seen in what was given since [`Search::restart`].
+/// Whether the text has occurred since [`Search::restart`].
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     found: bool,
-    /// The last bytes of the stream, always fewer than the text has.
+    /// The last bytes of the stream, always fewer than the length of the text.
     tail: Vec<u8>,
-    /// The tail with the first bytes of the next piece.
+    /// The tail, followed by the first bytes of the next piece.
     seam: Vec<u8>,
 }
 
@@ -31,9 +31,11 @@ impl Search {
         self.found
     }
 
+    /// Searches the next piece of the stream.
+    ///
     /// # Cost
     ///
-    /// One pass over `piece` and at most two lengths of the text; no allocation.
+    /// One pass over `piece`, plus at most two lengths of the text; no allocation.
     pub(crate) fn update(&mut self, finder: &Finder<'_>, piece: &[u8]) {
         if self.found || piece.is_empty() {
             return;

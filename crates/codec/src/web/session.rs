@@ -1,7 +1,7 @@
-//! One connection of HTTP, whatever version and transport it turned out to have.
+//! One HTTP connection, for whatever version and transport it uses.
 //!
-//! It asks the script for the request, hands it to the version that is spoken, and shows the script the responses
-//! that were to be kept. Framing is the versions' own.
+//! It gets requests from the script, passes them to the HTTP version in use, and passes responses that were to be kept
+//! to the script. The HTTP versions implement the framing.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::{
 pub struct WebSession<S: Script> {
     run: Arc<Run<S>>,
     wire: Wire,
-    /// What the script took from the last answer, until its journey goes on.
+    /// What the script took from the last response, until its journey continues.
     taken: Option<S::Taken>,
-    /// The check that the last answer did not pass.
+    /// The check that the last response failed.
     failed: Option<Box<FailedCheck>>,
 }
 
-/// What carries it.
+/// The transport.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the common one, and on the hot path")]
 enum Wire {
@@ -50,14 +50,14 @@ impl<S: Script> WebSession<S> {
         self.taken.take()
     }
 
-    /// A response has ended: what its script makes of it.
+    /// A response has ended: lets the script check it and take what it needs.
     #[inline]
     fn judge(&mut self, reply: &mut Reply) {
         let kept = match &mut self.wire {
             Wire::Plain(plain) => plain.take_kept(),
             Wire::Tls(tls) => tls.take_kept(),
         };
-        // A journey goes on from what was wanted, and from nothing else.
+        // A journey continues from a good response, and from nothing else.
         self.taken = None;
         self.failed = None;
         match kept {

@@ -1,9 +1,9 @@
-//! A script whose second request is made of the first one's answer, over each version of HTTP.
+//! A script whose second request uses the response to the first, over each version of HTTP.
 
 use super::*;
 use crate::{Ended, Event, FailedCheck, Judgement, Key, Next, Origin, Protocol, Route, Session};
 
-/// Logs in, then asks for what the login named.
+/// Logs in, then requests what the login named.
 struct Login {
     keep: Keep,
 }
@@ -102,7 +102,7 @@ fn an_answer_that_was_kept_makes_the_next_request() {
     assert!(
         sent.starts_with("GET /of/a%20b HTTP/1.1\r\nHost: h\r\n") && sent.contains("\r\nX-Token: t0\r\n")
     );
-    // The second request has checks of its own.
+    // The second request has its own checks.
     assert_eq!(
         judged(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlost"),
         Judgement::CheckFailed
@@ -110,7 +110,7 @@ fn an_answer_that_was_kept_makes_the_next_request() {
     assert!(matches!(web.advance(journey, answered(&mut session)), Next::End));
 }
 
-/// If this fails, a journey goes on from a response that its own checks had refused.
+/// If this fails, a journey continues from a response that its own checks had refused.
 #[test]
 fn a_script_judges_what_was_kept_and_no_more_is_kept_than_was_asked() {
     for (keep, body, judgement, kept) in [

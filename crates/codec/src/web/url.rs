@@ -1,6 +1,6 @@
-//! Reads the URLs that a load generator is given: a scheme, a host, a port, a path. Strict, so that a slip of the
-//! pen is an error and not traffic to somewhere else. It resolves no name and normalises no path: dot segments and
-//! percent signs go out as they were written.
+//! Parses the URLs given to a load generator: a scheme, a host, a port, a path. It is strict, so that a typing error is
+//! reported and does not cause traffic to somewhere else. It resolves no name and normalises no path: dot segments and
+//! percent signs are sent as written.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -8,13 +8,13 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a request goes: scheme, host, port, and the path with its query as it is in the request line.
+/// Where a request goes: scheme, host, port, and the path with its query, as in the request line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     scheme: Scheme,
-    /// The socket in the file system to connect to, instead of host and port.
+    /// Path of the Unix domain socket to connect to, instead of host and port.
     socket: Option<String>,
-    /// In lower case; an IPv6 address without its brackets.
+    /// In lower case; an IPv6 address has no brackets.
     host: String,
     port: u16,
     path_and_query: String,
@@ -39,7 +39,7 @@ impl Scheme {
     }
 }
 
-/// Why a URL was refused. The text says what to write instead.
+/// Why a URL was refused. The message states what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
     #[error("`{scheme}` in `{text}` is not a scheme here; use http://, https:// or unix:")]
@@ -54,7 +54,7 @@ pub enum UrlError {
     BadHost { text: String, host: String },
     #[error("`{port}` in `{text}` is not a port; write a number from 1 to 65535")]
     BadPort { text: String, port: String },
-    /// The text of the URL is left out of the message: it holds a password.
+    /// The message does not contain the URL, because that contains a password.
     #[error("user name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
     Credentials,
     #[error("a URL must not contain control characters; write %0A for a line feed")]
@@ -62,13 +62,13 @@ pub enum UrlError {
 }
 
 impl Url {
-    /// Reads `http[s]://host[:port][/path][?query]` and `unix:/path/of.sock[:/path][?query]`. The scheme may be left out (`localhost:8080/x`), and then also
-    /// the host (`:8080/x` is port 8080 of `localhost`). A fragment is dropped; what a URL may not hold in path
-    /// and query is percent-encoded.
+    /// Parses `http[s]://host[:port][/path][?query]` and `unix:/path/of.sock[:/path][?query]`. The scheme may be
+    /// omitted (`localhost:8080/x`), and then the host too (`:8080/x` is port 8080 of `localhost`). A fragment is
+    /// dropped; characters that a URL may not contain in path and query are percent-encoded.
     ///
     /// # Errors
     ///
-    /// [`UrlError`], saying what to write instead.
+    /// [`UrlError`], whose message states what to write instead.
     pub fn parse(text: &str) -> Result<Url, UrlError> {
         if text.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(UrlError::ControlCharacter);
@@ -111,12 +111,12 @@ impl Url {
         Ok(Url { scheme: Scheme::Http, socket: Some(socket.to_owned()), host, port, path_and_query })
     }
 
-    /// The same server over a socket in the file system: host and port stay what is asked for.
+    /// The same server over a Unix domain socket: requests still name the same host and port.
     pub fn over_socket(self, socket: &str) -> Url {
         Url { socket: Some(socket.to_owned()), ..self }
     }
 
-    /// Another place on the same server. What a URL may not hold is percent-encoded, line ends included.
+    /// Another path on the same server. Characters that a URL may not contain are percent-encoded, line ends included.
     pub fn with_path(&self, path_and_query: &str) -> Url {
         Url { path_and_query: encode_path(path_and_query), ..self.clone() }
     }
@@ -126,12 +126,12 @@ impl Url {
         self.scheme
     }
 
-    /// The socket in the file system to connect to, instead of host and port.
+    /// Path of the Unix domain socket to connect to, instead of host and port.
     pub fn socket(&self) -> Option<&str> {
         self.socket.as_deref()
     }
 
-    /// Name or address to connect to; an IPv6 address stands without its brackets.
+    /// Name or address to connect to; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -141,19 +141,19 @@ impl Url {
         self.port
     }
 
-    /// Begins with a slash.
+    /// The path with its query; begins with a slash.
     pub fn path_and_query(&self) -> &str {
         &self.path_and_query
     }
 
-    /// Host and port as a Host header has them: brackets around IPv6, no default port.
+    /// Host and port in the form of a Host header: brackets around IPv6, no default port.
     pub fn host_header(&self) -> String {
         let bracketed = self.host.contains(':');
         let host = if bracketed { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Whether both are reached over the same connections.
+    /// Whether both can be reached over the same connections.
     pub fn same_origin(&self, other: &Url) -> bool {
         let server = |url: &Url| (url.scheme, url.port);
         server(self) == server(other) && self.host == other.host && self.socket == other.socket
@@ -179,12 +179,12 @@ impl fmt::Display for Url {
     }
 }
 
-/// The scheme, unless it was left out, and what follows it.
+/// The scheme, unless it was omitted, and the rest.
 fn strip_scheme(text: &str) -> Result<(Option<Scheme>, &str), UrlError> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Ok((None, text));
     };
-    // A URL in a query of a bare one: `localhost/?next=http://x`.
+    // A URL in the query of one without a scheme: `localhost/?next=http://x`.
     if scheme.contains(['/', '?', '#']) {
         return Ok((None, text));
     }
@@ -195,7 +195,7 @@ fn strip_scheme(text: &str) -> Result<(Option<Scheme>, &str), UrlError> {
     }
 }
 
-/// Splits host and port; the brackets of an IPv6 address stay on.
+/// Splits host and port; the brackets of an IPv6 address are kept.
 fn split_authority<'a>(authority: &'a str, text: &str) -> Result<(&'a str, Option<&'a str>), UrlError> {
     let bad_host = || UrlError::BadHost { text: text.to_owned(), host: authority.to_owned() };
     let host_end = match authority.strip_prefix('[') {
@@ -204,7 +204,7 @@ fn split_authority<'a>(authority: &'a str, text: &str) -> Result<(&'a str, Optio
     };
     let (host, after) = authority.split_at(host_end);
     match after.strip_prefix(':') {
-        // Two colons without brackets: an address of IPv6, not a port.
+        // Two colons without brackets: an IPv6 address, not a port.
         Some(port) if !host.starts_with('[') && port.contains(':') => Err(bad_host()),
         Some(port) => Ok((host, Some(port))),
         None if after.is_empty() => Ok((host, None)),
@@ -237,7 +237,8 @@ fn encode_path(path_and_query: &str) -> String {
         encoded.push('/');
     }
     for byte in path_and_query.bytes() {
-        // What RFC 3986 leaves out of paths and queries, but for brackets, which are sent raw in practice.
+        // Characters that RFC 3986 excludes from paths and queries, except for brackets, which are sent raw in
+        // practice.
         let raw = byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
         if raw {
             encoded.push(char::from(byte));
@@ -248,7 +249,7 @@ fn encode_path(path_and_query: &str) -> String {
     encoded
 }
 
-/// RFC 1035, section 2.3.4, less the length bytes at both ends.
+/// RFC 1035, section 2.3.4, minus the length bytes at both ends.
 const HOST_BYTES_MAX: usize = 253;
 
 #[cfg(test)]

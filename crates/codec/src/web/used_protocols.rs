@@ -1,12 +1,12 @@
-//! What the connections of a run turned out to speak: the record says it, and what was asked for is not enough.
+//! Which protocols the connections of a run have used. The record states them, since the requested ones may differ.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Noted once a connection, by whichever worker opened it.
+/// A set of [`UsedProtocol`]s. Each worker adds to it once per connection that it opens.
 #[derive(Debug, Default)]
 pub(crate) struct UsedProtocols(AtomicU8);
 
-/// One thing that a connection may speak.
+/// One protocol that a connection may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsedProtocol {
     Http1 = 1,
@@ -20,7 +20,7 @@ impl UsedProtocols {
         self.0.fetch_or(tongue as u8, Ordering::Relaxed);
     }
 
-    /// In words: `http/2 over TLS 1.3`. `None` where no connection came so far.
+    /// As text, such as `http/2 over TLS 1.3`. `None` if there was no connection yet.
     pub(crate) fn words(&self) -> Option<String> {
         let heard = self.0.load(Ordering::Relaxed);
         let named = |list: &[(UsedProtocol, &str)]| {

@@ -1,4 +1,4 @@
-//! What is spoken on a connection, or within its TLS.
+//! The HTTP session of a connection, in plaintext or within TLS.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use crate::http1::Http1Session;
 use crate::http2::Http2Session;
 use crate::{CloseEvent, DecodeError, Encoded, Key, Step};
 
-/// Which version of HTTP is spoken.
+/// Which version of HTTP is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HttpVersion {
     #[default]
     Http1,
-    /// Without asking first, or, over TLS, nothing else.
+    /// HTTP/2 with prior knowledge; over TLS, the server must choose it by ALPN.
     Http2,
-    /// What the handshake of TLS agrees on; HTTP/1.1 where it does not say.
+    /// The version that the TLS handshake agrees on; HTTP/1.1 if there is no agreement.
     ByAlpn,
 }
 
-/// One connection's HTTP.
+/// The HTTP session of one connection.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the common one, and on the hot path")]
 pub(crate) enum Plain {
@@ -99,7 +99,7 @@ impl Plain {
 
     pub(crate) fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
         match self {
-            // Its answers have the order of the requests.
+            // Its responses come in the order of the requests, so none can be left out.
             Plain::Http1(_) => false,
             Plain::Http2(http2) => http2.cancel(key, out),
         }

@@ -1,4 +1,4 @@
-//! The hot path takes no memory.
+//! The hot path does not allocate.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::plan::RunPlan;
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
 
-/// Allocations of a whole simulated run, its beginning and its end included.
+/// Allocations in a whole simulated run, including its beginning and end.
 fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
-    // One interval: handing over is not the hot path.
+    // One interval: handing over is not part of the hot path.
     let plan = RunPlan { window: None, interval: ms(1_000_000), ..closed(4, 12, requests) };
     let (parts_in, _parts) = std::sync::mpsc::sync_channel(1);
     let (_emptied_in, emptied) = std::sync::mpsc::sync_channel(1);
@@ -25,8 +25,8 @@ fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
     allocation_counter::measure(|| assert!(worker.run().is_ok())).count_total
 }
 
-/// If this fails, the instrument measures its own allocator. Both runs warm up alike, to numbers of
-/// five digits, so the difference is what 10 000 requests cost.
+/// If this fails, the instrument measures its own allocator. Both runs have the same warm-up, to numbers of five
+/// digits, so the difference is the cost of 10 000 requests.
 #[test]
 fn ten_thousand_requests_more_allocate_nothing_more() {
     let script = Script::answering_after(ms(1));
@@ -36,7 +36,7 @@ fn ten_thousand_requests_more_allocate_nothing_more() {
     }
 }
 
-/// Answers of more than a connection may read in one turn.
+/// Responses that are longer than what a connection may read in one turn.
 #[test]
 fn long_answers_allocate_nothing_either() {
     let long = "long ".repeat(200_000).leak();

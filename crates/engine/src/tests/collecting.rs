@@ -16,7 +16,7 @@ fn part(worker: usize, index: u64, through: u64) -> Part {
     Part { worker, interval: Some(interval), through }
 }
 
-/// What is emitted for `parts`, as number and count, and after how many parts.
+/// What is emitted for `parts`: index and count of each interval, and after how many parts.
 fn emitted(workers: usize, parts: Vec<Part>) -> Vec<(u64, u64)> {
     let (parts_in, parts_out) = sync_channel(parts.len());
     parts.into_iter().for_each(|part| parts_in.send(part).unwrap());
@@ -44,12 +44,12 @@ fn a_worker_that_ends_early_holds_nothing_back() {
 
 #[test]
 fn a_worker_that_broke_loses_only_its_own() {
-    // Worker 1 never says its last word.
+    // Worker 1 never sends its last part.
     let broken = vec![part(0, 0, 1), part(1, 0, 1), part(0, 1, 2), part(0, 2, u64::MAX)];
     assert_eq!(emitted(2, broken), [(0, 2), (1, 1), (2, 1)]);
 }
 
-/// If this fails, everything measured after a worker broke is held in memory until the run ends.
+/// If this fails, everything measured after a worker failed is held in memory until the run ends.
 #[test]
 fn a_worker_that_says_it_broke_holds_nothing_back() {
     let (parts_in, parts_out) = sync_channel(3);
@@ -58,7 +58,7 @@ fn a_worker_that_says_it_broke_holds_nothing_back() {
     }
     let emptied: Vec<_> = (0..2).map(|_| sync_channel(1).0).collect();
     let mut seen = Vec::new();
-    // The first worker goes on until it sees the second interval: its sender is open that long.
+    // The first worker continues until it sees the second interval; its sender stays open until then.
     let mut open = Some(parts_in);
     collect(&parts_out, &emptied, Vec::new(), &mut |interval| {
         seen.push((interval.index, interval.counts.scheduled));
@@ -69,7 +69,7 @@ fn a_worker_that_says_it_broke_holds_nothing_back() {
     assert_eq!(seen, [(0, 1), (1, 1)]);
 }
 
-/// A recorder of one-second intervals whose collector takes one part at a time.
+/// A recorder with one-second intervals whose collector accepts one part at a time.
 fn recorder() -> (Recorder, Receiver<Part>, SyncSender<Box<Interval>>) {
     let (parts_in, parts) = sync_channel(1);
     let (emptied_in, emptied) = sync_channel(1);
@@ -84,7 +84,7 @@ fn response(recorder: &mut Recorder) {
     recorder.current.record_ok(&timeline);
 }
 
-/// If this fails, a worker whose collector is behind loses what it measured, or asks again without end.
+/// If this fails, a worker whose collector is behind loses what it measured, or retries without end.
 #[test]
 fn an_interval_that_cannot_be_handed_over_goes_on() {
     let (mut recorder, parts, _emptied) = recorder();

@@ -1,6 +1,6 @@
-//! Promises 1 and 2 over random runs: whatever the network does, every request ends once, and in time.
+//! Promises 1 and 2 over random runs: whatever the network does, every request ends exactly once, and in time.
 //!
-//! The simulation itself refuses a client that spins, and `simulate` checks both promises.
+//! The simulation itself rejects a client that spins, and `simulate` checks both promises.
 
 use std::net::SocketAddr;
 
@@ -84,7 +84,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 80))
 }
 
-/// Up to three spans, in order and apart.
+/// Up to three spans, in order and disjoint.
 fn spans() -> impl Strategy<Value = Vec<Span>> {
     vec((0u64..200, 1u64..100), 0..3).prop_map(|gaps| {
         let mut at = Nanos::ZERO;
@@ -139,7 +139,7 @@ fn lines() -> impl Strategy<Value = LineProtocol> {
         .prop_map(|(pipeline, padding)| LineProtocol { pipeline, padding })
 }
 
-/// What must hold of any run.
+/// What must hold for any run.
 fn check(plan: &RunPlan, script: &Script, lines: LineProtocol, stop_at: Option<u64>) {
     let watched = Watched::stopping_at(lines, stop_at);
     let run = simulate_watched(plan, script, &watched);
@@ -149,13 +149,13 @@ fn check(plan: &RunPlan, script: &Script, lines: LineProtocol, stop_at: Option<u
         let due = arrivals.count_before(plan.window.unwrap()).min(plan.request_limit.unwrap());
         assert_eq!(total.counts.scheduled, due, "an open loop does not depend on the server");
     }
-    // One that was put on a connection that had ended is encoded again for another; it is sent at most once.
+    // A request assigned to a connection that had ended is encoded again for another; it is sent at most once.
     encoded.sort_unstable();
     encoded.dedup();
     assert!(encoded.last().is_none_or(|&last| last < plan.request_limit.unwrap()));
     assert!(encoded.len() as u64 <= total.counts.scheduled);
     assert!(total.counts.sent <= encoded.len() as u64);
-    // A stall may be in progress at the end of the drain, and some steps of the clock follow.
+    // A stall may be in progress at the end of the drain, and a few steps of the clock follow.
     let asleep = script.stalls.last().map_or(Nanos::ZERO, |stall| stall.until);
     let latest = asleep.max(plan.window.unwrap() + plan.drain.unwrap()) + ms(20);
     assert!(elapsed <= latest, "the run ended after {elapsed}, not by {latest}");
@@ -170,9 +170,9 @@ fn check(plan: &RunPlan, script: &Script, lines: LineProtocol, stop_at: Option<u
     assert_eq!(merged, total.counts.scheduled);
 }
 
-/// What was answered kept within the timeouts, if the client was there to see to it.
+/// Responses are within the timeouts, if the client was running to enforce them.
 fn check_limits(plan: &RunPlan, total: &Interval) {
-    // Histograms round by up to a thousandth; a turn of the loop costs some readings of the clock.
+    // Histograms round by up to a thousandth; a turn of the loop costs a few readings of the clock.
     let slack = ms(1);
     let longest = |series| total.series(series).and_then(Durations::max).unwrap_or_default();
     for (limit, series) in [
@@ -204,7 +204,7 @@ proptest! {
 }
 
 proptest! {
-    /// If this fails, somebody is blamed for time that was another's.
+    /// If this fails, time is attributed to the wrong party.
     #[test]
     fn the_servers_time_is_the_servers_whatever_the_client_does(
         afters in vec((0u64..50_000).prop_map(us), 1..9),

@@ -1,4 +1,4 @@
-//! How a run ends: by its window, by its drain, by being told to. Nothing that was due is forgotten.
+//! How a run ends: with its window, with its drain, or by an order. No request that was due is lost.
 
 use record::Phase;
 use testkit::{LineProtocol, Script, Service, Then, Turns};
@@ -14,7 +14,7 @@ fn a_closed_loop_asks_for_nothing_after_its_window() {
     let run = simulate(&plan, &Script::answering_after(ms(10)));
     assert_eq!(endings(&run.total), "10 ok");
     assert_eq!(run.elapsed, ms(100));
-    // What was drained is distinguished: the window's end is a boundary.
+    // Responses of the drain are distinguished: the window's end is a boundary.
     let ends: Vec<_> = run.intervals.iter().map(|interval| (interval.start, interval.counts.ok)).collect();
     assert_eq!(ends, [(ms(0), 9), (ms(95), 1)]);
 }
@@ -46,7 +46,7 @@ fn a_run_that_is_told_to_stop_keeps_what_it_has() {
     (plan.pool.users, plan.pool.connections) = (100, 100);
     let watched = Watched::stopping_at(LineProtocol::new(1), Some(50));
     let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
-    // Told while the request due at 50 ms was put into words: its connection was, so it went out.
+    // Stopped while the request due at 50 ms was being encoded: its connection was open, so it was sent.
     assert_eq!(endings(&run.total), "31 ok; 20 in_flight/wait/undecided");
     assert_eq!(run.elapsed, ms(50));
 }

@@ -1,4 +1,4 @@
-//! Whole runs of the engine in simulated time, against a planted truth.
+//! Whole runs of the engine in simulated time, compared with a planted truth.
 
 mod allocation;
 mod collecting;
@@ -30,24 +30,24 @@ use crate::plan::{Load, Peer, Place, RunPlan};
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
 
-/// Far from zero, so that an offset taken for an instant shows.
+/// Far from zero, so that a test notices an offset used as an instant.
 const START: Nanos = Nanos::from_secs(1_000);
 
-/// More intervals than any test makes: workers run one after the other, and are collected at the end.
+/// More intervals than any test makes: workers run one after the other, and their parts are collected at the end.
 const MANY: usize = 4_096;
 
-/// What a simulated run left behind.
+/// The result of a simulated run.
 struct Simulated {
     total: Interval,
     intervals: Vec<Interval>,
-    /// When its last worker ended, from its start.
+    /// When its last worker ended, as an offset from its start.
     elapsed: Nanos,
-    /// The numbers of the requests that were encoded, in the order of the workers.
+    /// The numbers of the encoded requests, worker by worker.
     encoded: Vec<u64>,
     dials: usize,
 }
 
-/// Runs `plan` over one-line requests, one at a time on a connection.
+/// Runs `plan` with the line protocol, one request at a time per connection.
 fn simulate(plan: &RunPlan, script: &Script) -> Simulated {
     simulate_lines(plan, script, LineProtocol::new(1))
 }
@@ -56,18 +56,18 @@ fn simulate_lines(plan: &RunPlan, script: &Script, lines: LineProtocol) -> Simul
     simulate_watched(plan, script, &Watched::new(lines))
 }
 
-/// The line protocol, noting what it is asked for, and able to end the run.
+/// The line protocol, with a log of the requests encoded; it can also stop the run.
 struct Watched {
     lines: LineProtocol,
     log: Arc<Log>,
 }
 
-/// What was asked of it, and when the run is to stop.
+/// Which requests were encoded, and when the run is to stop.
 #[derive(Default)]
 struct Log {
     encoded: Mutex<Vec<u64>>,
     controls: Controls,
-    /// The run is told to stop while this request is encoded.
+    /// The run is stopped while this request is encoded.
     stop_at: Option<u64>,
 }
 
@@ -136,7 +136,7 @@ fn simulate_watched(plan: &RunPlan, script: &Script, watched: &Watched) -> Simul
     Simulated { encoded: std::mem::take(&mut *watched.log.encoded.lock().unwrap()), ..run }
 }
 
-/// Every simulated run keeps the promises, whatever else it is to show.
+/// Every simulated run keeps the promises, whatever else it tests.
 fn simulate_protocol<P: Protocol>(
     plan: &RunPlan,
     script: &Script,
@@ -145,7 +145,7 @@ fn simulate_protocol<P: Protocol>(
 ) -> Simulated {
     assert_eq!(plan.refusal(), None);
     let (parts_in, parts) = sync_channel(MANY);
-    // More than any run here fills: what a worker hands over at its end would wait for a reader.
+    // More than any run here fills: handing over at a worker's end would otherwise wait for a reader.
     let (kept_in, kept) = sync_channel(MANY);
     let mut emptied = Vec::new();
     let (mut elapsed, mut dials) = (Nanos::ZERO, 0);
@@ -189,7 +189,7 @@ fn check_promises(total: &Interval) {
     }
 }
 
-/// Requests kept one by one are those that the intervals counted, to the nanosecond.
+/// The single requests kept are the ones that the intervals counted, to the nanosecond.
 #[track_caller]
 fn check_kept(total: &Interval, kept: &Receiver<Batch>) {
     let requests: Vec<KeptRequest> = kept.iter().flat_map(|batch| batch.to_vec()).collect();
@@ -210,7 +210,7 @@ fn check_kept(total: &Interval, kept: &Receiver<Batch>) {
     }
 }
 
-/// `3 ok; 2 reset/wait/server`, sorted.
+/// For example `3 ok; 2 reset/wait/server`, sorted.
 fn endings(total: &Interval) -> String {
     let mut parts: Vec<String> = total
         .failures()
@@ -228,7 +228,7 @@ fn endings(total: &Interval) -> String {
     parts.join("; ")
 }
 
-/// How long all `ok` requests together spent in each phase that took place, in microseconds; exact.
+/// The total time of all `ok` requests in each phase that took place, in microseconds; exact.
 fn phase_sums_us(total: &Interval) -> Vec<(Phase, f64)> {
     let present = Phase::ALL.into_iter().filter_map(|phase| Some((phase, total.phase(phase)?)));
     present.map(|(phase, durations)| (phase, sum(durations) as f64 / 1e3)).collect()
@@ -239,7 +239,7 @@ fn sum(durations: &Durations) -> u128 {
     durations.sum_ns()
 }
 
-/// The quantile `rank / count`, which must be `expected` to the three digits that histograms keep.
+/// Checks that the quantile `rank / count` is `expected`, to the three digits that histograms keep.
 #[track_caller]
 fn check_rank(durations: &Durations, rank: u64, expected: Nanos) {
     let found = durations.at_rank(rank).unwrap();
@@ -255,7 +255,7 @@ fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)
 }
 
-/// `count` requests of an open loop, evenly at `rate`.
+/// `count` requests of an open loop, evenly spaced at `rate`.
 fn open(rate: &str, count: u64) -> RunPlan {
     let load = Load::Open(Arrivals::Constant(rate.parse().unwrap()));
     RunPlan { load, request_limit: Some(count), ..plan() }
@@ -268,7 +268,7 @@ fn closed(connections: u64, users: u64, count: u64) -> RunPlan {
     plan
 }
 
-/// The same, to a name that must be looked up.
+/// The same plan, with a peer whose name must be looked up.
 fn named(plan: &RunPlan) -> RunPlan {
     let name = Place::Name { host: "server".to_owned(), port: 80 };
     RunPlan { peers: vec![Peer::at(name)], ..plan.clone() }

@@ -1,4 +1,4 @@
-//! Each way a request can end, planted: the outcome, the phase and the blame of every request of the run.
+//! Each way a request can end, planted: the outcome, phase and blame of every request of a run.
 
 use std::net::SocketAddr;
 
@@ -44,7 +44,7 @@ fn an_answer_says_how_it_went() {
     }
 }
 
-/// If this fails, a server that sends more than it announced has good responses or bad ones, by chance.
+/// If this fails, it depends on chance whether a server that sends more than it announced has good responses.
 #[test]
 fn bytes_after_the_response_are_always_the_same_failure() {
     for plan in [closed(1, 1, 5), closed(4, 2, 5), open("100/s", 5)] {
@@ -57,15 +57,15 @@ fn bytes_after_the_response_are_always_the_same_failure() {
     }
 }
 
-/// A server that closes behind each response without saying so. If this fails, requests that were put on a connection
-/// in the moment it ended, and of which not one byte was sent, are counted as the server's failures.
+/// The server closes after each response without announcing it. If this fails, requests assigned to a connection at the
+/// moment it ended, of which not one byte was sent, are counted as failures of the server.
 #[test]
 fn a_request_that_was_never_offered_gets_another_connection() {
     let closing = always(Service::response(ms(1), "ok").then(Then::Close));
     check(&closed(1, 1, 20), &closing, "20 ok");
     check(&closed(3, 7, 50), &closing, "50 ok");
     assert_eq!(simulate(&closed(1, 1, 20), &closing).dials, 20);
-    // If no virtual user waits, the close is noticed before the next request is due.
+    // If no virtual user is waiting, the close is noticed before the next request is due.
     check(&open("100/s", 10), &closing, "10 ok");
 }
 
@@ -77,8 +77,8 @@ fn what_waits_in_vain_for_the_pool() {
     let hung = always(never());
     check(&plan, &hung, "1 in_flight/wait/undecided; 2 not_sent/pool_wait/pool; 3 queue_full/pool_wait/pool");
     plan.pool.checkout_timeout = Some(ms(25));
-    // The second and third are due at 10 and 20 and given up at 35 and 45; the fourth, due at 30, finds the
-    // queue full; the fifth, due at 40, takes the second's place, the sixth the third's.
+    // The second and third are due at 10 and 20, and time out at 35 and 45. The fourth, due at 30, finds the queue
+    // full. The fifth, due at 40, takes the second's place, and the sixth the third's.
     check(
         &plan,
         &hung,
@@ -86,7 +86,7 @@ fn what_waits_in_vain_for_the_pool() {
     );
 }
 
-/// If this fails, `--max-in-flight` does not hold back an open loop whose connections outnumber them.
+/// If this fails, `--max-in-flight` does not limit an open loop that has more connections.
 #[test]
 fn no_more_requests_are_under_way_than_callers() {
     let mut plan = open("100/s", 6);
@@ -138,7 +138,7 @@ fn two_addresses(first: Dial) -> Script {
     Script {
         lookups: Turns::always(Lookup::Finds { after: ms(1), addresses }),
         dials_to: vec![(address(1), Turns::always(first))],
-        // Every connection carries one request, so each request opens one.
+        // Each connection carries one request, so each request opens one.
         ..always(Service::response(ms(1), "bye").then(Then::Close))
     }
 }
@@ -151,7 +151,7 @@ fn the_second_address_is_tried_when_the_first_refuses() {
     assert_eq!(run.dials, 11, "the address that answered is kept");
 }
 
-/// If this fails, connections that open side by side try the refusing address twice, and never the other.
+/// If this fails, connections that are opened at the same time try the refusing address twice, and never the other.
 #[test]
 fn connections_that_open_together_all_find_the_second_address() {
     for spread in 0..4 {
@@ -172,8 +172,8 @@ fn all_addresses_refuse() {
     check(&named(&closed(2, 2, 6)), &script, "6 connect_refused/connect/server");
 }
 
-/// If this fails, a packet lost on the way and a server that does not answer are distinguished without evidence,
-/// or not distinguished in spite of it.
+/// If this fails, a packet lost in the network and a server that does not respond are told apart without evidence, or
+/// are not told apart although there is evidence.
 #[test]
 fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     let mut plan = closed(1, 1, 3);
@@ -188,11 +188,12 @@ fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     check(&plan, &always(half), "3 request_timeout/receive/server");
 }
 
-/// If this fails, a response too many is taken for that of the next request, and a server has answered in no time.
+/// If this fails, a surplus response is taken as the response to the next request, and the server seems to take no
+/// time.
 #[test]
 fn an_answer_from_before_its_request_is_none() {
     let mut refused = 0;
-    // A second answer to the first request, around the moment at which the second request is due.
+    // A second response to the first request, around the moment at which the second request is due.
     for early_us in 0..60 {
         let response = |after, text| Piece { after, text: vec![Text::of(text)] };
         let pieces = vec![response(ms(1), "ok 0\n"), response(ms(9).saturating_sub(us(early_us)), "ok 1\n")];
@@ -217,7 +218,7 @@ fn a_connection_that_ends_before_its_time() {
     }
 }
 
-/// The last bytes and the close come together: one event tells of both.
+/// The last bytes and the close arrive together, and one event reports both.
 #[test]
 fn an_answer_that_ends_with_the_connection() {
     let text = Text::of("rest ");
@@ -226,12 +227,12 @@ fn an_answer_that_ends_with_the_connection() {
     let run = simulate(&closed(1, 1, 3), &always(service));
     assert_eq!(endings(&run.total), "3 ok");
     assert_eq!(run.elapsed, ms(3), "nothing waits for an event that has been told already");
-    // No stamp tells when the close arrived, so none is missing, and `client_lag` is absent.
+    // No timestamp exists for the arrival of a close, so none is missing, and `client_lag` is absent.
     assert_eq!(run.total.counts.unstamped, 0);
     assert!(run.total.phase(record::Phase::ClientLag).is_none());
 }
 
-/// The close comes together with the response before it, which did not announce it.
+/// The close arrives together with the response before it, which did not announce it.
 #[test]
 fn a_connection_closed_behind_its_answer_carries_no_request() {
     let script = always(Service::response(ms(1), "ok").then(Then::Close));
@@ -251,16 +252,16 @@ fn an_idle_connection_may_be_closed_at_any_time() {
     assert_eq!((run.total.counts.idle_closes, run.dials), (4, 5));
 }
 
-/// The request and the server's close cross on the way.
+/// The request and the server's close cross in the network.
 #[test]
 fn a_request_that_meets_a_close_on_the_way() {
     let way = Way { there: ms(2), back: ms(2), idle_close: Some(ms(5)), ..Way::default() };
     let script = Script::answering_after(ms(0)).dialing(Turns::always(Dial::Stands { after: ms(0), way }));
-    // Answered at 4; idle from 2 to 7 at the server; the close arrives at 9. The second is sent at 8.
+    // The response leaves at 4; the server is idle from 2 to 7; the close arrives at 9. The second is sent at 8.
     check(&open("125/s", 2), &script, "1 ok; 1 closed_before_response/wait/server");
 }
 
-/// If this fails, a client that slept through the end of the run sends what was due, only to cut it off.
+/// If this fails, a client that slept through the end of the run sends what was due, only to abort it.
 #[test]
 fn a_client_that_sleeps_through_the_end_has_not_sent() {
     let mut plan = open("100/s", 100);
@@ -272,7 +273,7 @@ fn a_client_that_sleeps_through_the_end_has_not_sent() {
     check(&plan, &script, "6 ok; 4 not_sent/schedule_lag/client");
 }
 
-/// If this fails, a pool is blamed for what its users missed while this client did not run.
+/// If this fails, the pool is blamed for timeouts that passed while this client was not running.
 #[test]
 fn what_ran_out_while_the_client_slept_is_the_clients() {
     let mut plan = closed(1, 3, 6);
@@ -280,22 +281,22 @@ fn what_ran_out_while_the_client_slept_is_the_clients() {
     let script =
         Script { stalls: vec![Span { from: ms(10), until: ms(1_010) }], ..Script::answering_after(ms(20)) };
     let run = simulate(&plan, &script);
-    // The first in the queue gets the connection that the response in the kernel frees; the second has run out.
+    // The first in the queue gets the connection freed by the response in the kernel; the second has timed out.
     assert_eq!(endings(&run.total), "5 ok; 1 checkout_timeout/pool_wait/client");
-    // At least: from when it would have looked around at the latest.
+    // At least: from the moment at which it would have checked again at the latest.
     assert!((ms(940)..=ms(1_000)).contains(&run.total.worker_stall_max), "{}", run.total.worker_stall_max);
 }
 
-/// If this fails, a pool is blamed for the requests that a sleeping client could not pick up.
+/// If this fails, the pool is blamed for requests that a stalled client could not pick up.
 #[test]
 fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
     let mut plan = open("100/s", 100);
     plan.pool.users = 3;
     let script =
         Script { stalls: vec![Span { from: ms(205), until: ms(755) }], ..Script::answering_after(ms(1)) };
-    // Of the 55 due in its sleep, three are picked up.
+    // Of the 55 due during the stall, three are picked up.
     check(&plan, &script, "48 ok; 52 queue_full/pool_wait/client");
-    // Those due before it found no room by the pool's fault.
+    // The requests due before the stall found no room because of the pool.
     let hung = Script { stalls: vec![Span { from: ms(45), until: ms(795) }], ..always(never()) };
     let mut plan = RunPlan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
     plan.pool.users = 2;
@@ -313,7 +314,7 @@ fn a_client_that_runs_has_no_stall() {
     assert_eq!(run.total.worker_stall_max, Nanos::ZERO);
 }
 
-/// A name with a silent address before one that answers.
+/// A name with a silent address before one that responds.
 #[test]
 fn a_silent_address_leaves_time_for_the_next() {
     let mut plan = named(&closed(1, 1, 2));
@@ -336,7 +337,7 @@ fn a_limit_beyond_all_time_is_no_limit() {
     check(&plan, &Script::answering_after(ms(1)), "4 ok");
 }
 
-/// If this fails, time goes by in a queue while a connection has room.
+/// If this fails, a request waits in the queue while a connection has room.
 #[test]
 fn a_request_does_not_queue_beside_a_connection_with_room() {
     let failing = Dial::FailsAtOnce { errno: Errno::MFILE.raw_os_error() };

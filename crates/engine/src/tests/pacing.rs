@@ -1,4 +1,4 @@
-//! What each pace does to the phases, in simulated time, where nothing wakes late.
+//! What each pace does to the phases, in simulated time, where every wake-up is on time.
 
 use record::Phase;
 use testkit::Script;
@@ -16,7 +16,7 @@ fn dense(pace: Pace) -> RunPlan {
     plan
 }
 
-/// Answers 40 us after the request. Median, p99 and longest lag of either end, in microseconds.
+/// Responds 40 us after the request. Each lag is given as median, p99 and maximum, in microseconds.
 #[track_caller]
 fn check(pace: Pace, schedule_lag: [u64; 3], client_lag: [u64; 3]) {
     let total = simulate(&dense(pace), &Script::answering_after(us(40))).total;
@@ -26,7 +26,7 @@ fn check(pace: Pace, schedule_lag: [u64; 3], client_lag: [u64; 3]) {
         let ranks = [50, 99, 100].map(|rank| lag.at_rank(rank).unwrap().0 / 1_000);
         assert_eq!(ranks, expected, "{pace:?}: {phase:?}");
     }
-    // However late the client is at either end, the server took what it took.
+    // However late the client is on either side, the server's time is the same.
     check_rank(total.service().unwrap(), 1, us(40));
     check_rank(total.service().unwrap(), 100, us(40));
 }
@@ -36,14 +36,15 @@ fn precise_is_late_by_nothing() {
     check(Pace::Precise, [0, 0, 0], [0, 0, 0]);
 }
 
-/// Requests due at each 100 us leave at each 250 us: late by 0, 50, 100, 150 and 200 us, as many of each; what was
-/// answered 40 us later is read at the next.
+/// Requests due every 100 us leave every 250 us: late by 0, 50, 100, 150 and 200 us, equally many of each. Responses
+/// that arrive 40 us later are read at the next wake-up.
 #[test]
 fn balanced_is_late_by_its_batch_at_either_end_and_says_so() {
     check(Pace::Balanced, [100, 200, 200], [210, 210, 210]);
 }
 
-/// They leave at each millisecond, late by 0, 100, …, 900 us; what was answered 40 us later is read at the next.
+/// They leave every millisecond, late by 0, 100, …, 900 us; responses that arrive 40 us later are read at the next
+/// wake-up.
 #[test]
 fn efficient_is_late_by_its_batch_at_either_end_and_says_so() {
     check(Pace::Efficient, [400, 900, 900], [960, 960, 960]);

@@ -1,4 +1,4 @@
-//! Several requests on one connection, and requests that leave in parts.
+//! Several requests on one connection, and requests that are sent in parts.
 
 use record::Phase;
 use rustix::io::Errno;
@@ -20,18 +20,18 @@ fn check(plan: &RunPlan, services: Vec<Service>, expected: &str) {
     assert_eq!(endings(&simulate_lines(plan, &script, FOUR).total), expected);
 }
 
-/// The session refuses a response with another request's number, so `ok` means in order.
+/// The session refuses a response with another request's number, so `ok` implies the right order.
 #[test]
 fn answers_come_in_the_order_of_the_requests() {
     let script = Script::answering_after(ms(10));
     let run = simulate_lines(&closed(1, 4, 8), &script, FOUR);
     assert_eq!(endings(&run.total), "8 ok");
     assert_eq!(run.dials, 1);
-    // The server takes one after the other: 10, 20, 30, 40 for the first four, and 40 for each that follows.
+    // The server handles one request at a time: 10, 20, 30, 40 for the first four, and 40 for each later one.
     assert_eq!(run.total.response().map(sum), Some((10 + 20 + 30 + 40 + 4 * 40) * 1_000_000));
 }
 
-/// If this fails, requests behind a broken one are counted twice, or not at all.
+/// If this fails, requests after a broken one are counted twice, or not at all.
 #[test]
 fn a_connection_that_breaks_takes_each_request_with_it_once() {
     for (service, ending) in [
@@ -49,7 +49,7 @@ fn a_connection_that_breaks_takes_each_request_with_it_once() {
     ] {
         let mut plan = open("1000000000/s", 10);
         plan.pool.users = 10;
-        // Four leave together, and the fifth when the first is answered; the second goes wrong.
+        // Four leave together, and the fifth after the first response; the second fails.
         check(&plan, vec![ok(ms(1)), service], ending);
     }
 }
@@ -76,10 +76,10 @@ fn sending_lasts_until_the_last_byte_is_accepted() {
     assert_eq!(total.phase(Phase::Wait).map(sum), Some(5_000_000));
 }
 
-/// If this fails, a request of which the kernel took nothing counts as sent.
+/// If this fails, a request of which the kernel accepted nothing counts as sent.
 #[test]
 fn a_request_is_sent_when_its_first_byte_is_accepted() {
-    // Each request is two bytes. The kernel takes two of them, then nothing until the run has ended.
+    // Each request has two bytes. The kernel takes two requests, then nothing until the run has ended.
     let script = choked(vec![Choke { after_bytes: 4, lasts: Nanos::MAX }]);
     let mut plan = open("1000/s", 4);
     (plan.pool.users, plan.window) = (4, Some(ms(10)));
@@ -95,18 +95,19 @@ fn an_answer_to_half_a_request_ends_its_connection() {
     let script = choked(vec![Choke { after_bytes: 50, lasts: ms(20) }]);
     let script = Script { services: Turns::first(vec![early], ok(ms(1))), ..script };
     let run = simulate_lines(&closed(1, 2, 4), &script, lines);
-    // What the rest of the bytes would mean to the server is not known, so the next leaves on another.
+    // How the server would interpret the rest of the bytes is unknown, so the next request leaves on another
+    // connection.
     assert!(endings(&run.total).starts_with("3 ok; 1 closed_before_response"), "{}", endings(&run.total));
     assert_eq!(run.dials, 2);
 }
 
-/// If this fails, a response that begins before its request is wholly sent is stamped twice.
+/// If this fails, a response that begins before its request is completely sent is timestamped twice.
 #[test]
 fn an_answer_may_begin_before_its_request_has_left() {
     let text = |text| vec![Text::of(text)];
     let first = Piece { after: ms(1), text: text("ok ") };
     let last = Piece { after: ms(9), text: vec![Text::Number, Text::of("\n")] };
-    // The number is written out in full: by the time of the last piece the server has dropped the request.
+    // The number is written as text, because by the time of the last piece the server has dropped the request.
     let last = Piece { text: text("0\n"), ..last };
     let early = Service { early_bytes: Some(10), ..Service::pieces(ms(0), vec![first, last]) };
     let lines = LineProtocol { pipeline: 1, padding: 100 };
@@ -114,7 +115,7 @@ fn an_answer_may_begin_before_its_request_has_left() {
     let script = Script { services: Turns::first(vec![early], ok(ms(1))), ..script };
     let total = simulate_lines(&closed(1, 1, 1), &script, lines).total;
     let phases = [Phase::Connect, Phase::Send, Phase::Wait, Phase::Receive];
-    // Connected at 1, answered from 2 to 11; the last byte was accepted at 5.
+    // Connected at 1, response from 2 to 11; the last byte was accepted at 5.
     let planted = [1, 1, 0, 9].map(|ms| Some(ms * 1_000_000));
     assert_eq!(phases.map(|phase| total.phase(phase).map(sum)), planted);
 }
@@ -137,7 +138,7 @@ fn a_failed_connect_takes_all_that_wait_for_it() {
     assert_eq!(endings(&run.total), "6 ok; 3 connect_refused/connect/server");
 }
 
-/// If this fails, a server that answers once too often makes requests look answered that were never sent.
+/// If this fails, a surplus response makes requests look answered that were never sent.
 #[test]
 fn nothing_answers_a_request_that_has_not_been_sent() {
     let twice = Service::raw(ms(1), "ok 0\nok 1\n", Then::Keep);
@@ -150,7 +151,7 @@ fn nothing_answers_a_request_that_has_not_been_sent() {
 /// If this fails, a peer that does not read is blamed on the pool.
 #[test]
 fn what_the_kernel_does_not_take_yet_is_being_sent() {
-    // The second of two two-byte requests is taken 3 ms late.
+    // The second of two two-byte requests is accepted 3 ms late.
     let script = choked(vec![Choke { after_bytes: 2, lasts: ms(3) }]);
     let total = simulate_lines(&closed(1, 2, 2), &script, FOUR).total;
     assert_eq!(total.phase(Phase::Send).map(sum), Some(3_000_000));

@@ -1,4 +1,4 @@
-//! Whether the servers of a run can be reached, as its intervals say it.
+//! Whether the servers of a run can be reached, as reported in its intervals.
 
 use record::Reach;
 use rustix::io::Errno;
@@ -8,7 +8,7 @@ use units::Nanos;
 use super::{closed, ms, named, open, simulate};
 use crate::plan::RunPlan;
 
-/// What the intervals that ended before the run say of a run of `plan` for 4 seconds.
+/// The `reach` of each interval that ended before the run did; `plan` is run for 4 seconds.
 fn reach(plan: &RunPlan, script: &Script) -> Vec<Reach> {
     let plan = RunPlan { window: Some(ms(4_000)), request_limit: None, ..plan.clone() };
     let run = simulate(&plan, script);
@@ -38,7 +38,7 @@ fn servers_that_never_let_a_connection_open_are_failing_from_the_first_second_on
     assert_eq!(reach(&crew, &dialing(Turns::always(refused()))), FAILING);
 }
 
-/// If this fails, a run against a slow server is given up.
+/// If this fails, a run against a slow server is aborted.
 #[test]
 fn a_connection_that_waits_for_its_response_is_a_possible_one() {
     let slow = Script::answering_after(ms(3_500));
@@ -50,7 +50,7 @@ fn a_connection_that_waits_for_its_response_is_a_possible_one() {
     assert_eq!(reach(&closed(1, 1, 1), &hung), POSSIBLE);
 }
 
-/// If this fails, a run whose server restarts is given up.
+/// If this fails, a run whose server restarts is aborted.
 #[test]
 fn one_response_is_enough_for_the_whole_run() {
     let then_down = Script::serving(Turns::always(Service::response(ms(1), "ok").then(Then::Close)))

@@ -1,4 +1,4 @@
-//! The engine on real sockets, for what only the kernel's own events can show.
+//! The engine on real sockets, for what only events of the kernel can show.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ impl Listener for Sum {
     }
 }
 
-/// The kernel may tell of the last bytes and of the close in one event. If this fails, a response that ends with
-/// its connection waits for its timeout, and a fast server is counted as one that never answers.
+/// The kernel may report the last bytes and the close in one event. If this fails, a response that ends with its
+/// connection is noticed only at its timeout, and a fast server counts as one that never responds.
 #[test]
 fn a_close_that_comes_with_the_bytes_is_noticed() {
     let response = vec![
@@ -42,12 +42,12 @@ fn a_close_that_comes_with_the_bytes_is_noticed() {
     run(&plan, &FirstOnly(LineProtocol::new(1)), &Controls::new(Arc::default()), &mut sum).unwrap();
     assert_eq!(sum.0.failures(), []);
     assert_eq!(sum.0.counts.ok, 200);
-    // An unnoticed close is found when the timer has run out and the socket is looked at once more.
+    // An unnoticed close is found when the timer has fired and the socket is read again.
     let longest = sum.0.response().and_then(record::Durations::max).unwrap();
     assert!(longest < timeout, "found by the timer only, after {longest}");
 }
 
-/// Every request is number 0, as a server that answers by script cannot count.
+/// Every request is number 0, since a scripted server cannot count.
 struct FirstOnly(LineProtocol);
 
 impl codec::Protocol for FirstOnly {
@@ -71,7 +71,7 @@ impl codec::Protocol for FirstOnly {
     }
 }
 
-/// Breaks when the fourth request is due.
+/// Panics when the fourth request is due.
 struct Broken(LineProtocol);
 
 impl codec::Protocol for Broken {
@@ -96,7 +96,7 @@ impl codec::Protocol for Broken {
     }
 }
 
-/// If this fails, a run goes on for hours without the share of a worker that is gone.
+/// If this fails, a run continues for hours without the share of a worker that failed.
 #[test]
 fn a_worker_that_breaks_ends_the_run() {
     let server = ScriptedServer::start(vec![vec![Action::Sleep(Nanos::from_secs(60))]]);
@@ -110,6 +110,6 @@ fn a_worker_that_breaks_ends_the_run() {
     let ended = run(&plan, &Broken(LineProtocol::new(1)), &controls, &mut Sum(Interval::default()));
     assert!(matches!(ended, Err(RunError::Worker(text)) if text.contains("planted")));
     assert!(controls.is_stopped());
-    // The length is that of a hang: anything below the minute shows that the run was ended.
+    // A failure would be a hang: any duration below a minute shows that the run was ended.
     assert!(clock::now() - before < Nanos::from_secs(30));
 }

@@ -1,9 +1,9 @@
-//! Connections that open with a handshake, carry several requests at once, and are answered in any order; several
+//! Connections that open with a handshake, carry several requests at once, and get responses in any order; several
 //! origins; journeys.
 //!
-//! What the peer says is lines: `ok N` answers request N, `rst N` gives it up, `cut N` ends its response early and
-//! `bad N` in nonsense, `hello` opens the connection, `room N` says how many it takes, `away` that it takes no more;
-//! after `deaf` the session refuses what it is given.
+//! The peer sends lines: `ok N` is the response to request N, `rst N` resets it, `cut N` ends its response early and
+//! `bad N` makes it malformed, `hello` opens the connection, `room N` sets how many requests it takes, `away` announces
+//! that it takes no more; after `deaf` the session refuses the requests it is given.
 
 use codec::{
     CloseEvent, DecodeError, Encoded, Ended, Event, Judgement, Key, Next, Opening, Origin, Protocol, Reply,
@@ -15,15 +15,15 @@ use super::*;
 use crate::controls::Order;
 use crate::plan::PoolPlan;
 
-/// What a run of [`Lines`] is like.
+/// The properties of a run of [`Lines`].
 #[derive(Debug, Clone, Copy)]
 struct Lines {
     opening: Opening,
     room: usize,
     origins: u16,
-    /// Requests can be cancelled one by one.
+    /// Whether single requests can be cancelled.
     cancels: bool,
-    /// Requests of each journey, and the pause between two of them.
+    /// Requests per journey, and the pause between two of them.
     steps: u64,
     think: Nanos,
 }
@@ -165,7 +165,7 @@ fn run(plan: &RunPlan, script: &Script, lines: Lines) -> Simulated {
     simulate_protocol(plan, script, &lines, &Controls::default())
 }
 
-/// Answers `text` `after` the request; nothing where it is empty.
+/// Sends `text` `after` the request, or nothing if it is empty.
 fn says(after: Nanos, text: &'static str) -> Service {
     if text.is_empty() {
         Service::nothing(Nanos::ZERO, Then::Keep)
@@ -189,7 +189,7 @@ fn answers_may_come_in_any_order() {
     }
 }
 
-/// If this fails, one stream that a server resets takes the others on its connection with it.
+/// If this fails, a stream that is reset by the server takes the others on its connection with it.
 #[test]
 fn a_stream_that_is_given_up_leaves_the_others_alone() {
     let script = Script::serving(Turns::first(vec![says(ms(0), "")], says(ms(2), "rst 0\nok 1\n")));
@@ -198,18 +198,18 @@ fn a_stream_that_is_given_up_leaves_the_others_alone() {
     assert_eq!(run.dials, 1);
 }
 
-/// If this fails, one stream that is given up takes those next to it with it, however well they do.
+/// If this fails, a stream that times out takes the others on its connection with it, although they are fine.
 #[test]
 fn a_stream_that_times_out_leaves_the_others_alone() {
     let mut plan = open("20/s", 4);
     (plan.pool.users, plan.pool.request_timeout) = (4, Some(ms(120)));
-    // Due at 0, 50, 100 and 150. The first is never answered; the fourth turn of the server is its end, at 120.
+    // Due at 0, 50, 100 and 150. The first gets no response; the fourth turn of the server is its end, at 120.
     let turns = vec![says(ms(0), ""), says(ms(60), "ok 1\n"), says(ms(60), "ok 2\n"), says(ms(0), "")];
     let script = Script::serving(Turns::first(turns, says(ms(60), "ok 3\n")));
     let timed_out = "3 ok; 1 request_timeout/wait/server";
     let run = super::streams::run(&plan, &script, Lines { cancels: true, ..PLAIN });
     assert_eq!((endings(&run.total).as_str(), run.dials), (timed_out, 1));
-    // Where nothing is heard, and what was sent is not acknowledged, the way itself may be dead.
+    // If nothing is received and what was sent is not acknowledged, the network path itself may be dead.
     let way = Way { acks: Acks::Never, ..Way::default() };
     let dead = Script::serving(Turns::always(says(ms(0), "")))
         .dialing(Turns::always(Dial::Stands { after: ms(0), way }));
@@ -217,7 +217,7 @@ fn a_stream_that_times_out_leaves_the_others_alone() {
     assert_eq!((endings(&run.total).as_str(), run.dials), ("4 request_timeout/wait/undecided", 2));
 }
 
-/// If this fails, a response that came in one read and was wrong is counted as time that the server took.
+/// If this fails, a malformed response that came in one read is counted as time of the server.
 #[test]
 fn an_answer_that_is_wrong_is_one_that_came() {
     for (line, ending) in
@@ -237,10 +237,10 @@ fn a_connection_that_takes_no_more_finishes_what_it_has() {
     assert_eq!((run.dials, run.total.counts.idle_closes), (2, 0));
 }
 
-/// If this fails, a server that allows one stream at a time is asked for more.
+/// If this fails, a server that allows one stream at a time is sent more.
 #[test]
 fn room_may_change_while_the_connection_stands() {
-    // The first input makes room for two, and has to be answered.
+    // The first input makes room for two, and needs a reply.
     let first = says(ms(1), "room 2\nok 0\n");
     let script = Script::serving(Turns::first(
         vec![first, says(ms(0), ""), says(ms(0), "")],
@@ -251,11 +251,11 @@ fn room_may_change_while_the_connection_stands() {
     assert_eq!(run.total.phase(Phase::PoolWait).unwrap().count(), 3);
 }
 
-/// If this fails, requests that were put on a connection as it broke are lost, and the run with them, where a fresh
-/// one has less room than it had.
+/// If this fails, requests assigned to a connection as it broke are lost, and so the run never ends, if a new
+/// connection has less room than the broken one had.
 #[test]
 fn a_fresh_connection_may_have_less_room_than_the_one_that_broke() {
-    // The second turn is the response to the room.
+    // The second turn is the reply to the room.
     let services = vec![says(ms(1), "room 2\n"), says(ms(0), ""), says(ms(1), "ok 0\nok 1\nwhat?\n")];
     let script = Script::serving(Turns::first(
         [services, vec![says(ms(1), "ok 2\n")]].concat(),
@@ -267,7 +267,7 @@ fn a_fresh_connection_may_have_less_room_than_the_one_that_broke() {
     assert_eq!(run.elapsed, ms(4));
 }
 
-/// If this fails, requests are put on a connection whose server has said that it takes no more, and are lost there.
+/// If this fails, requests are assigned to a connection whose server takes no more, and are lost there.
 #[test]
 fn a_connection_that_is_left_with_room_gets_no_more() {
     let text = |text| vec![Text::of(text)];
@@ -278,11 +278,11 @@ fn a_connection_that_is_left_with_room_gets_no_more() {
     plan.pool.users = 2;
     let run = run(&plan, &script, PLAIN);
     assert_eq!((endings(&run.total).as_str(), run.dials), ("2 ok", 2));
-    // Due at 10, and the connection is free to be opened again at 30.
+    // Due at 10; the connection can be opened again at 30.
     assert_eq!(run.total.phase(Phase::PoolWait).map(sum), Some(20_000_000));
 }
 
-/// If this fails, a request that its session refused vanishes when the connection closes, and the run has lost count.
+/// If this fails, a request refused by its session vanishes when the connection closes, and the counts do not add up.
 #[test]
 fn what_a_session_refuses_gets_another_connection() {
     let text = |text| vec![Text::of(text)];
@@ -328,7 +328,7 @@ fn a_handshake_that_fails_is_booked_as_such() {
     assert_eq!(one(silent, Opening::Tls), "1 connect_timeout/tls/undecided");
 }
 
-/// If this fails, a server that closes behind each handshake is asked for ever, and time runs back in a request.
+/// If this fails, a server that closes after each handshake is retried forever, and time goes backwards in a request.
 #[test]
 fn a_close_right_behind_the_handshake_ends_what_waited_for_it() {
     let script = Script::serving(Turns::always(Service::raw(ms(1), "hello\n", Then::Close)));
@@ -351,7 +351,7 @@ fn each_origin_has_its_own_pool() {
     assert_eq!(run.elapsed, ms(20));
 }
 
-/// If this fails, the second step of a session is measured from the session's start, or from nothing.
+/// If this fails, the second step of a journey is measured from the journey's start, or from nothing.
 #[test]
 fn the_steps_of_a_journey_follow_each_other() {
     let script = Script::serving(Turns::always(Service {
@@ -373,7 +373,7 @@ fn the_steps_of_a_journey_follow_each_other() {
     assert_eq!(endings(&cut.total), "1 ok; 1 reset/wait/server");
 }
 
-/// Lines whose run is ended well when the journey of this number has its first answer.
+/// The line protocol whose run is ended in order when the journey of this number has its first response.
 struct EndedBy<'a> {
     lines: Lines,
     controls: &'a Controls,
@@ -408,7 +408,7 @@ impl Protocol for EndedBy<'_> {
     }
 }
 
-/// If this fails, a run that is ended with a key goes on until every journey's think time is over.
+/// If this fails, a run that is ended with a key continues until every journey's think time is over.
 #[test]
 fn ending_a_run_well_ends_the_journeys_that_wait() {
     let controls = Controls::default();

@@ -1,4 +1,5 @@
-//! Transactions over a toy protocol that logs in: opening phases, leases, retries and journeys, to the nanosecond.
+//! Transactions over a toy protocol with a login: phases of the opening, leases, retries and journeys, to the
+//! nanosecond.
 
 use codec::ConnectionUse;
 use record::{Interval, Journey, Outcome};
@@ -6,7 +7,7 @@ use testkit::{Dial, Piece, Script, Service, Text, Then, Transactions, Turns, Way
 
 use super::*;
 
-/// Answers each line: rounds of the opening after 1 to 16 ms, statements after 2 ms.
+/// Responds to each line: rounds of the opening after 1 to 16 ms, statements after 2 ms.
 fn server(line: &str) -> Service {
     let number = line.split(' ').next().unwrap();
     match line.strip_prefix(number).unwrap().trim() {
@@ -79,7 +80,7 @@ fn sent(transactions: &Transactions) -> Vec<String> {
     std::mem::take(&mut *transactions.sent.lock().unwrap())
 }
 
-/// If this fails, a login over TLS counts as the handshake, or the exchange before the handshake as nobody's time.
+/// If this fails, a login over TLS counts as the handshake, or the exchange before the handshake belongs to no phase.
 #[test]
 fn each_phase_of_the_opening_has_its_own_stamp() {
     let transactions = Transactions { tls: true, ..Transactions::default() };
@@ -91,14 +92,14 @@ fn each_phase_of_the_opening_has_its_own_stamp() {
             (Phase::ScheduleLag, 0),
             (Phase::PoolWait, 0),
             (Phase::Connect, 64),
-            // The greeting, the question and the handshake.
+            // The greeting, the request for TLS and the handshake.
             (Phase::Tls, 32 + 1 + 2),
             // Both rounds.
             (Phase::Auth, 4 + 8),
             (Phase::Send, 0),
-            // Three statements, and the preparation of one.
+            // Three statements, and one preparation.
             (Phase::Wait, 3 * 2 + 16),
-            // From its row to its end.
+            // From the row to the end of the response.
             (Phase::Receive, 2),
             (Phase::ClientLag, 0),
         ],
@@ -127,7 +128,7 @@ fn without_tls_the_whole_opening_is_a_login() {
     }
 }
 
-/// If this fails, a report says that a login failed and not why, although the server did.
+/// If this fails, a report states that a login failed but not why, although the server reported the reason.
 #[test]
 fn a_failed_login_is_told_in_the_servers_words() {
     for (tls, greeting_text, words) in [
@@ -148,7 +149,7 @@ fn a_failed_login_is_told_in_the_servers_words() {
     }
 }
 
-/// If this fails, transactions of several users are mixed on one connection.
+/// If this fails, transactions of several virtual users are mixed on one connection.
 #[test]
 fn a_lease_keeps_others_off_its_connection_and_waits_for_the_pool_once() {
     for room in [1, 4] {
@@ -162,16 +163,16 @@ fn a_lease_keeps_others_off_its_connection_and_waits_for_the_pool_once() {
             .map(|(n, _)| n.to_owned())
             .collect();
         assert!(order.chunks(3).all(|unit| unit.iter().all(|n| *n == unit[0])), "room {room}: {order:?}");
-        // One wait of each transaction, and one preparation of the connection.
+        // One wait per transaction, and one preparation of the connection.
         assert_eq!(run.total.phase(Phase::PoolWait).unwrap().count(), 4);
         assert_eq!(run.dials, 1);
-        // A transaction takes two pauses, three statements of 2 ms and a row's 2 ms; the first opens and prepares.
+        // A transaction has two pauses, three statements of 2 ms and 2 ms for a row; the first also opens and prepares.
         let (opening, transaction) = (64 + 32 + 12 + 16, 20 + 6 + 2);
         assert_eq!(run.elapsed, ms(opening + 4 * transaction));
     }
 }
 
-/// If this fails, a deadlock looks like an error that the user saw, or like none.
+/// If this fails, a deadlock looks like an error that the user saw, or is not visible.
 #[test]
 fn a_retry_counts_from_the_first_intended_start() {
     let transactions = Transactions { retries: 2, backoff: ms(5), ..Transactions::default() };
@@ -183,10 +184,10 @@ fn a_retry_counts_from_the_first_intended_start() {
     assert_eq!(endings(&run.total), "7 ok; 2 app_error/receive/server");
     assert_eq!(units(&run.total), [1, 1, 0, 0, 2]);
     assert_eq!(run.total.codes(), [(units::Code::new(b"40001/1213").unwrap(), 2)]);
-    // The lease goes on over the retries.
+    // The lease continues over the retries.
     assert_eq!(run.total.phase(Phase::PoolWait).unwrap().count(), 1);
     let response = sum(journey(&run.total).response().unwrap());
-    // The first try's read has a row's 2 ms; prepared once.
+    // The first try's read includes 2 ms for a row; prepared once.
     assert_eq!(response, u128::from(ms(64 + 32 + 12 + 16 + 2 + 9 * 2 + 2 * 5).0));
 }
 
@@ -213,12 +214,12 @@ fn a_connection_with_an_open_transaction_is_not_given_to_another() {
     let run = run(&closed(1, 1, 2), &script(by_text), &transactions);
     assert_eq!(endings(&run.total), "4 ok; 1 app_error/receive/client");
     assert_eq!((units(&run.total), run.dials), ([2, 1, 1, 0, 0], 2));
-    // What the first connection had prepared was lost with it.
+    // What was prepared on the first connection was lost with it.
     let prepared = sent(&transactions).iter().filter(|line| line.ends_with("prepare")).count();
     assert_eq!(prepared, 2);
 }
 
-/// If this fails, a request is sent on another connection than its transaction's, or vanishes.
+/// If this fails, a request is sent on a connection other than its transaction's, or vanishes.
 #[test]
 fn a_close_within_a_lease_fails_the_request_that_comes_next() {
     let by_text: fn(&str) -> Service = |line| match line {
@@ -261,7 +262,7 @@ fn a_timeout_within_a_lease_ends_it() {
     assert_eq!((units(&run.total), run.dials), ([2, 1, 1, 0, 0], 2));
 }
 
-/// If this fails, what is within a transaction when the run ends is counted twice or not at all.
+/// If this fails, a transaction in progress at the end of the run is counted twice or not at all.
 #[test]
 fn the_end_of_the_run_cuts_transactions_wherever_they_are() {
     let transactions = Transactions { think: ms(40), ..Transactions::default() };
@@ -280,7 +281,7 @@ fn the_end_of_the_run_cuts_transactions_wherever_they_are() {
     }
 }
 
-/// If this fails, a transaction that holds a connection is refused the place for its own next statement.
+/// If this fails, a transaction that holds a connection is refused room for its own next statement.
 #[test]
 fn a_transaction_that_pauses_keeps_its_place() {
     let transactions = Transactions { think: ms(40), ..Transactions::default() };
@@ -293,7 +294,7 @@ fn a_transaction_that_pauses_keeps_its_place() {
     assert!(journey.ok > 0 && journey.ok + journey.failed == 30);
 }
 
-/// Steps that ask for no lease go over any connection, and each waits for the pool.
+/// Steps without a lease use any connection, and each waits for the pool.
 #[test]
 fn without_a_lease_each_request_waits_for_the_pool() {
     let transactions = Transactions { connection: ConnectionUse::Any, ..Transactions::default() };

@@ -1,4 +1,4 @@
-//! Known lengths of every phase are planted; the engine must find them to the nanosecond.
+//! The length of every phase is planted; the engine must measure it to the nanosecond.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn two_pieces() -> Service {
     Service::pieces(ms(5), vec![first, second])
 }
 
-/// Lookup 1 ms, connect 3 ms, a write cut short for 4 ms, 100 us there, 200 us back.
+/// Lookup 1 ms, connect 3 ms, a write interrupted for 4 ms, 100 us to the server, 200 us back.
 fn slow_way(script: Script) -> Script {
     let way = Way {
         there: us(100),
@@ -37,11 +37,11 @@ fn slow_way(script: Script) -> Script {
     }
 }
 
-/// If this fails, time is blamed on the wrong part of the way.
+/// If this fails, time is attributed to the wrong phase.
 #[test]
 fn every_phase_is_what_was_planted() {
-    // Due at 0 while the client does not run until 0.5; found at 1.5; connected at 4.5; sent from there until
-    // 8.5; at the server at 8.6; first piece back at 13.8, second at 15.8; read at 22.8.
+    // Due at 0, while the client does not run until 0.5; looked up at 1.5; connected at 4.5; sent from then until 8.5;
+    // at the server at 8.6; first piece back at 13.8, second at 15.8; read at 22.8.
     let mut script = slow_way(Script::serving(Turns::always(two_pieces())));
     script.stalls = vec![Span { from: ms(0), until: us(500) }, Span { from: ms(14), until: us(22_800) }];
     let lines = LineProtocol { padding: 20, ..LineProtocol::new(1) };
@@ -84,11 +84,11 @@ fn without_kernel_stamps_the_clients_lag_is_absent_not_zero() {
     let total = simulate(&closed(1, 1, 1), &script).total;
     assert!(total.phase(Phase::ClientLag).is_none());
     assert_eq!(total.counts.unstamped, 1);
-    // The stall hides in `wait`: that is why the count is in the record.
+    // The stall is hidden in `wait`; this is why the count is in the record.
     assert_eq!(total.phase(Phase::Wait).map(sum), Some(9_000_000));
 }
 
-/// The trap of an interceptor around a pool: 4 s are reported for a server that takes 2 s.
+/// The error of an interceptor around a pool: it reports 4 s for a server that takes 2 s.
 #[test]
 fn the_wait_for_a_pool_is_not_the_servers() {
     let total = simulate(&closed(2, 4, 20), &Script::answering_after(Nanos::from_secs(2))).total;
@@ -115,7 +115,7 @@ fn ten_seconds(script: &Script) -> super::Simulated {
     run
 }
 
-/// A server that freezes for F within T holds back F/T of the requests; the quantile q is F − (1 − q)·T.
+/// A server that freezes for F within T delays F/T of the requests; the quantile q is F − (1 − q)·T.
 #[track_caller]
 fn check_freeze_of_a_second(script: &Script) {
     let total = ten_seconds(script).total;
@@ -123,7 +123,7 @@ fn check_freeze_of_a_second(script: &Script) {
     for (rank, expected) in [(9_000, 0), (9_500, 500), (9_900, 900), (9_990, 990), (10_000, 1_000)] {
         check_rank(response, rank, ms(expected));
     }
-    // 1 ms, 2 ms, … 1000 ms: every one of them, to the nanosecond.
+    // 1 ms, 2 ms, … 1000 ms, each to the nanosecond.
     assert_eq!(sum(response), 500_500 * 1_000_000);
     assert_eq!(total.phase(Phase::Wait).map(sum), Some(500_500 * 1_000_000));
 }
@@ -146,25 +146,25 @@ fn a_freeze_over_the_windows_end_is_waited_for() {
     let freezes = vec![Span { from: ms(9_500), until: ms(10_500) }];
     let run = ten_seconds(&Script { freezes, ..Script::answering_after(Nanos::ZERO) });
     assert_eq!(run.elapsed, ms(10_500));
-    // Those due in the last half second: 501 ms, 502 ms, … 1000 ms.
+    // The requests due in the last half second: 501 ms, 502 ms, … 1000 ms.
     assert_eq!(run.total.response().map(sum), Some((501..=1_000).sum::<u128>() * 1_000_000));
     let last = run.intervals.last().unwrap();
     assert_eq!((last.start, last.length, last.counts.ok), (Nanos::from_secs(10), ms(500), 500));
 }
 
-/// If this fails, a client that did not run blames the server for it.
+/// If this fails, the server is blamed for a client that was not running.
 #[test]
 fn a_stalled_client_blames_itself() {
     let stalls = vec![Span { from: Nanos::from_secs(3), until: ms(3_300) }];
-    // 20 ms on the way, so that the server, who takes one after the other, keeps up.
+    // 20 ms to the server, so that it keeps up although it handles one request at a time.
     let way = Way { there: ms(20), ..Way::default() };
     let dials = Turns::always(Dial::Stands { after: ms(0), way });
     let total = ten_seconds(&Script { stalls, dials, ..Script::answering_after(ms(0)) }).total;
     // Due at 3.000, 3.001, … 3.299 and sent at 3.300.
     let late: u128 = (1..=300).sum();
     assert_eq!(total.phase(Phase::ScheduleLag).map(sum), Some(late * 1_000_000));
-    // Answered at 3.000, … 3.019 and read at 3.300. One read takes them all, and the kernel tells when the
-    // last of what it took arrived, at 3.019: what those before it waited beyond 20 ms is not to be seen.
+    // The responses arrive at 3.000, … 3.019 and are read at 3.300. One read takes all of them, and the kernel reports
+    // the arrival of the last, 3.019: how long the earlier ones waited beyond 20 ms cannot be seen.
     let lag = total.phase(Phase::ClientLag).map(sum).unwrap();
     assert!(lag >= 20 * 281 * 1_000_000, "{lag}");
 }
@@ -179,7 +179,7 @@ fn what_is_sent_late_and_refused_was_late_all_the_same() {
     let total = simulate(&plan, &script).total;
     assert_eq!(endings(&total), "30 app_error/receive/server");
     let lag = total.series(Series::FailedLag(Lag::Schedule)).unwrap();
-    // Due at 100, 110, … 190 and picked up at 200, all the others in time.
+    // Due at 100, 110, … 190 and picked up at 200; all others on time.
     assert_eq!((lag.count(), sum(lag)), (30, (1..=10).sum::<u128>() * 10_000_000));
     assert_eq!(total.series(Series::FailedLag(Lag::Client)).unwrap().count(), 30);
 }
@@ -194,7 +194,7 @@ fn a_clock_that_costs_something_loses_nothing() {
     assert!(run.intervals.len() > 2);
 }
 
-/// The engine names no protocol: a real one finds the same truth.
+/// The engine knows no protocol: with a real one, it measures the same truth.
 #[test]
 fn http_is_measured_alike() {
     let url = Url::parse("http://127.0.0.1:80/").unwrap();

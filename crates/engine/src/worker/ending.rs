@@ -1,4 +1,4 @@
-//! How requests end other than by a response: timeouts, broken connections, the end of the run.
+//! How requests end without a response: timeouts, broken connections, the end of the run.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
-    /// Gives up what has waited longer than it may.
+    /// Ends every request and every opening of a connection whose timeout has passed.
     pub(super) fn give_up_expired(&mut self, now: Nanos) {
         while let Some(slot) = self.timers.pop(now) {
             if self.deadline(slot).is_some_and(|deadline| deadline <= now) {
@@ -36,7 +36,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Gives up the requests that have waited for a connection to `origin` for `limit`.
+    /// Ends the requests that have waited for a connection to `origin` for `limit`.
     fn give_up_waiting(&mut self, origin: Origin, limit: Nanos, now: Nanos) {
         while let Some(deadline) = self.pools.waiting_since(origin).map(|since| since.saturating_add(limit)) {
             if deadline > now {
@@ -45,7 +45,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let Some(waiting) = self.pools.next_waiting(origin) else { return };
             let mut failure = Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait);
             if self.stalled_from.is_some_and(|from| deadline > from) {
-                // It ran out while this client did not run, and could not have given it a connection.
+                // The timeout passed while this client was not running and could not have assigned a connection.
                 failure.blame = Blame::Client;
             }
             self.record_failure(failure, waiting.ended(now));
@@ -55,8 +55,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Attends to what is in the kernel already: after a stall of this client the timers have run out, but the
-    /// answers may have come in time, and more of them than one wait returns.
+    /// Processes what is already in the kernel: after a stall of this client the timers have fired, but responses may
+    /// have come in time, and more of them than one wait returns.
     fn look_again(&mut self, slot: Slot) {
         match self.connections[slot.0 as usize].state {
             State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
@@ -65,7 +65,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// When the connection's oldest request, or its opening, is to be given up.
+    /// When the connection's oldest request, or its opening, times out.
     fn deadline(&self, slot: Slot) -> Option<Nanos> {
         let connection = &self.connections[slot.0 as usize];
         let pool = &self.job.plan.pool;
@@ -85,13 +85,13 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         if let State::Opening { phase, .. } = connection.state {
             return self.fail_connection(slot, Failure::new(Outcome::ConnectTimeout, phase));
         }
-        // The request was wholly sent and the peer's kernel has acknowledged every byte of it, so it got there: what
-        // is missing is the response. Otherwise silence is all there is.
+        // If the request was completely sent and the peer's kernel acknowledged every byte of it, it arrived, and the
+        // response is missing. Otherwise nothing but the silence is known.
         let missing = self.reactor.unacknowledged(slot);
         let arrived = missing.is_some_and(|bytes| connection.oldest_has_arrived(bytes));
         let blame = if arrived { Blame::Server } else { Blame::Undecided };
         let failure = Failure::blamed(Outcome::RequestTimeout, connection.oldest_phase(), blame);
-        // A way that is silent altogether may be dead, and would swallow whatever comes after.
+        // A network path that is completely silent may be dead, and would lose later requests too.
         let oldest = connection.exchanges.front().and_then(|oldest| oldest.offered);
         let is_alive = arrived || oldest.is_some_and(|offered| connection.heard > offered);
         if !is_alive || !self.cancel_oldest(slot, failure, now) {
@@ -99,7 +99,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Ends the oldest request of the connection alone, where its session can do that.
+    /// Ends only the oldest request of the connection, if its session can do that. Returns whether it did.
     fn cancel_oldest(&mut self, slot: Slot, failure: Failure, now: Nanos) -> bool {
         let connection = &mut self.connections[slot.0 as usize];
         let Some(key) = connection.exchanges.front().map(Exchange::key) else { return false };
@@ -123,17 +123,17 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         true
     }
 
-    /// Ends the connection of `slot`: its oldest request failed by `failure`, those behind it with it.
+    /// Ends the connection of `slot`: its oldest request fails with `failure`, and those behind it fail too.
     ///
-    /// A connection that breaks takes all its requests with it, but only the oldest was being answered: the
-    /// others are counted as closed before their response, or under the same outcome where that holds for
-    /// each of them. A request that was given a connection which had ended already has not failed, and gets
-    /// another: see [`Exchange::may_move`].
+    /// A connection that breaks takes all its requests with it, but only the oldest was being answered: the others are
+    /// counted as closed before their response, or with the same outcome if that applies to each of them. A request
+    /// that was assigned to a connection which had already ended has not failed, and gets another: see
+    /// [`Exchange::may_move`].
     pub(super) fn fail_connection(&mut self, slot: Slot, failure: Failure) {
         self.fail_connection_by(slot, failure, None);
     }
 
-    /// The same, where the protocol says why.
+    /// The same, with a reason from the protocol.
     pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&Reason>) {
         let now = self.reactor.now();
         if failure.outcome.is_unconnected() {
@@ -171,15 +171,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Takes the requests that can have another connection. They came last.
+    /// Takes the requests that can be sent on another connection. They are the last ones.
     fn take_moving(&mut self, slot: Slot) -> VecDeque<Exchange<P::Journey>> {
         let exchanges = &mut self.connections[slot.0 as usize].exchanges;
         let staying = exchanges.iter().take_while(|exchange| !exchange.may_move()).count();
         exchanges.split_off(staying)
     }
 
-    /// Gives requests, which must be off their connection, another one: a fresh one may have less room than theirs
-    /// had, so they wait, before those that came after them.
+    /// Makes requests that were taken off their connection wait for another one, before those that came after them.
+    /// They are not assigned at once, because a new connection may have less room than theirs had.
     pub(super) fn put_back(
         &mut self,
         moving: impl DoubleEndedIterator<Item = Exchange<P::Journey>>,
@@ -192,20 +192,20 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.serve_queues();
     }
 
-    /// The response said that the connection ends with it.
+    /// Closes a connection whose response announced that the connection ends with it.
     pub(super) fn close_after_response(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
         self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
     }
 
-    /// The connection ended while nothing was outstanding; the next request on it opens another.
+    /// The connection ended while nothing was outstanding; the next request assigned to it opens it again.
     pub(super) fn close_idle(&mut self, slot: Slot, outcome: Outcome) {
         debug_assert!(self.connections[slot.0 as usize].exchanges.is_empty());
         self.lose_lease(slot, outcome);
         self.reset(slot);
     }
 
-    /// The connection ends by `outcome`. A journey that pauses on it learns that when its next request is due.
+    /// The connection ends with `outcome`. A journey that pauses on it finds out when its next request is due.
     fn lose_lease(&mut self, slot: Slot, outcome: Outcome) {
         if let Some(n) = self.connections[slot.0 as usize].idle_lease() {
             self.leases.lose(n, outcome);
@@ -222,10 +222,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.list_if_room(slot);
     }
 
-    /// The run is over: books everything outstanding. Returns when that was.
+    /// Ends the run: gives everything outstanding its outcome. Returns when that was.
     pub(super) fn end(&mut self) -> Nanos {
         let now = self.reactor.now();
-        // What became due while nobody looked is due all the same.
+        // Requests that became due since the last check count as due.
         while let Some(due) = self.take_pause(now).or_else(|| self.take_next(now)) {
             self.recorder.current.counts.scheduled += 1;
             let failure = Failure::new(Outcome::NotSent, Phase::ScheduleLag);
@@ -264,14 +264,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 }
 
-/// What becomes of a request whose connection ended by an earlier one's `failure`. `began`: its response had.
+/// The failure of a request whose connection ended because of an earlier request's `failure`. `began`: whether its
+/// response had begun.
 fn behind(failure: Failure, phase: Phase, began: bool) -> Failure {
     match failure.outcome {
         Outcome::ProtocolError | Outcome::IncompleteResponse | Outcome::ClosedBeforeResponse => {
             let cut = if began { Outcome::IncompleteResponse } else { Outcome::ClosedBeforeResponse };
             Failure::new(cut, phase)
         }
-        // We closed the connection, because the oldest request's answer did not come.
+        // We closed the connection because the response to the oldest request did not come.
         Outcome::RequestTimeout => Failure::blamed(Outcome::RequestTimeout, phase, failure.blame),
         outcome => Failure::blamed(outcome, phase, failure.blame),
     }

@@ -1,4 +1,4 @@
-//! The hot path: bytes to the kernel, bytes from it, and the stamps around both.
+//! The hot path: bytes to the kernel, bytes from it, and the timestamps around both.
 
 use codec::{CloseEvent, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd};
 use reactor::{Reactor, Received, Slot};
@@ -11,35 +11,36 @@ use super::opening::opening_failure;
 use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
-/// How many full buffers one turn reads from one connection before the others have theirs.
+/// How many full buffers are read from one connection per turn, before other connections are read.
 const READS_PER_TURN: usize = 8;
 
-/// The kernel copies as much within some microseconds, before the first of it leaves. So these bytes are accepted
-/// when the call begins: what else the call does is their way to the server. On loopback that is all of it, the
-/// server's wake-up included, and a stamp after the call comes when the server is at work already.
+/// The kernel copies this many bytes within a few microseconds, before the first of them leaves. So they count as
+/// accepted when the call begins; the rest of the call counts as the way to the server. On loopback the call includes
+/// delivery and the server's wake-up, and a timestamp taken after it comes when the server is already working.
 const COPIED_AT_ONCE: usize = 16 * 1024;
 
-/// Why a request failed whose response, or the one before it on its connection, was longer than announced.
+/// The reason of a request that failed because its response, or the one before it on its connection, was longer than
+/// announced.
 const AFTER_RESPONSE: &str = "bytes after the response";
 
-/// Stamps from two clocks may disagree by this much without meaning anything.
+/// Timestamps from two clocks may disagree by this much without meaning anything.
 const STAMP_SLACK: Nanos = Nanos::from_micros(1);
 
-/// When something happened, as far as it is known.
+/// When bytes arrived, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
-    /// In this host's kernel, where it was stamped.
+    /// In this host's kernel; `None` if the kernel did not timestamp them.
     kernel: Option<Nanos>,
-    /// The read that took it has returned.
+    /// When the read that took them returned.
     read: Nanos,
-    /// The response ended with its connection: no stamp tells when that arrived, so none is missing.
+    /// The response ended with its connection: a close has no kernel timestamp, so none is missing.
     by_close: bool,
 }
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     #[inline]
     pub(super) fn flush_dirty(&mut self) {
-        // By index: a write that fails may free users, whose requests come behind.
+        // By index: a failed write may free virtual users, whose next requests append to the list.
         let mut next = 0;
         while let Some(&slot) = self.dirty.get(next) {
             self.connections[slot.0 as usize].dirty = false;
@@ -49,7 +50,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.dirty.clear();
     }
 
-    /// Hands what is encoded to the kernel.
+    /// Hands encoded bytes to the kernel.
     pub(super) fn flush(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         let stands = matches!(connection.state, State::Open | State::Opening { .. });
@@ -71,7 +72,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             Err(error) => {
                 connection.wrote(0, before, before);
                 self.recorder.note_offered(std::mem::take(&mut connection.newly_offered), before);
-                // The response, or the reason, may already be here.
+                // The response, or the reason for the failure, may have arrived already.
                 if !self.read_what_is_left(slot) {
                     self.connection_broke(slot, error.raw_os_error());
                 }
@@ -80,13 +81,13 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.note_engaged(slot);
     }
 
-    /// After a failed write: reads what the peer had sent before. Whether that ended the connection.
+    /// After a failed write: reads what the peer had sent before. Returns whether that ended the connection.
     fn read_what_is_left(&mut self, slot: Slot) -> bool {
         self.read(slot);
         !self.stands(slot)
     }
 
-    /// Reads what has arrived on `slot` and books what it completes.
+    /// Reads what has arrived on `slot` and processes what it completes.
     pub(super) fn read(&mut self, slot: Slot) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut more = true;
@@ -105,7 +106,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.note_engaged(slot);
     }
 
-    /// One read. Whether there may be more to read.
+    /// Reads once. Returns whether there may be more to read.
     #[inline]
     fn read_once(&mut self, slot: Slot, buffer: &mut [u8]) -> bool {
         if !self.stands(slot) {
@@ -157,7 +158,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.tidy_up(slot);
     }
 
-    /// What input may have changed besides the requests: bytes to send, room for more, or for none.
+    /// Handles what input can change besides requests: bytes to send, and room for more requests or for none.
     #[inline]
     fn tidy_up(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -206,7 +207,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Nothing of the request had been sent: whatever this answers, it is not that.
+    /// Fails a connection on which a response arrived before its request was sent, so it cannot be the response to it.
     #[cold]
     fn close_for_unsolicited(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
@@ -216,8 +217,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.fail_connection_by(slot, failure, Some(&reason.into()));
     }
 
-    /// More came than the response that it announced. Where that response ends is then not known, so it is none; and
-    /// it must not depend on the next request being on the connection already.
+    /// Fails a response that was followed by more bytes than it announced. Where it ends is then unknown, so it does
+    /// not count; and this must not depend on whether the next request is already on the connection.
     #[cold]
     fn fail_trailing(&mut self, slot: Slot, key: codec::Key) {
         debug_assert!(self.connections[slot.0 as usize].position(key) == Some(0), "no other is outstanding");
@@ -228,7 +229,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
         let connection = &self.connections[slot.0 as usize];
         let failure = match (connection.state, error) {
-            // Also in the exchange that might have led to TLS: a server that has too many connections refuses there.
+            // Also in the exchange that may lead to TLS: a server with too many connections refuses there.
             (_, DecodeError::Login { .. }) => opening_failure(Phase::Auth),
             (State::Opening { phase, .. }, _) => opening_failure(phase),
             // With TLS 1.3 a server rejects its client only after the handshake has ended.
@@ -240,7 +241,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.fail_connection_by(slot, failure, Some(&reason));
     }
 
-    /// Why a connection failed: `what`, with the server's own words where it gave any.
+    /// Why a connection failed: `what`, with the server's own message if it sent one.
     #[cold]
     fn reason(&self, slot: Slot, what: &'static str) -> Reason {
         match self.connections[slot.0 as usize].session.server_message() {
@@ -249,17 +250,17 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// One of several requests on a connection will not be answered; the others go on.
+    /// One of several requests on a connection will get no response; the others continue.
     fn stream_ended(&mut self, slot: Slot, index: usize, end: StreamEnd, now: Nanos) {
         let connection = &mut self.connections[slot.0 as usize];
         let phase = match end {
-            // Something of its response has come, readable or not.
+            // Part of the response has come, well-formed or not.
             StreamEnd::Incomplete | StreamEnd::Malformed => Phase::Receive,
             StreamEnd::Reset | StreamEnd::Unprocessed => connection.phase(&connection.exchanges[index]),
         };
         let Some(exchange) = connection.take(index) else { return };
         if end == StreamEnd::Unprocessed && exchange.may_move() {
-            // It came too late for this connection, and has not left.
+            // It came too late for this connection, and was not sent.
             if connection.lease == Some(exchange.unit.n) {
                 connection.lease = None;
             }
@@ -273,7 +274,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             StreamEnd::Incomplete => Outcome::IncompleteResponse,
             StreamEnd::Malformed => Outcome::ProtocolError,
         };
-        // The peer has said so itself: nothing on the way did it.
+        // The peer reported this itself, so the network did not cause it.
         let failure = Failure::blamed(outcome, phase, Blame::Server);
         self.record_failure(failure, exchange.ended(self.number(slot), now));
         let (unit, journey) = (exchange.unit, exchange.route.journey);
@@ -283,7 +284,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.refill(now);
     }
 
-    /// The request at `index` of `slot` is answered.
+    /// The response to the request at `index` of `slot` is complete.
     #[inline]
     fn finish(&mut self, slot: Slot, index: usize, reply: Reply, arrival: Arrival) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -341,7 +342,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 return self.recorder.keep(request);
             }
             Judgement::ServerError | Judgement::Retryable => (Outcome::AppError, Blame::Server),
-            // RFC 9110, 15.5: the request is at fault, in the server's judgement.
+            // RFC 9110, 15.5: in the server's judgement, the request is at fault.
             Judgement::RequestError => (Outcome::AppError, Blame::Client),
             Judgement::CheckFailed => (Outcome::CheckFailed, Blame::Server),
         };
@@ -352,7 +353,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Counts which check the response did not pass, and keeps what came of the first ones.
+    /// Counts which check the response failed, and keeps samples of the first ones.
     #[cold]
     fn note_failed_check(&mut self, slot: Slot) {
         let Some(failed) = self.connections[slot.0 as usize].session.failed_check() else { return };
@@ -361,7 +362,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.recorder.current.add_check_sample(check, got);
     }
 
-    /// Puts waiting requests and free users on the connection that has just become free, so that a closed loop
+    /// Assigns waiting requests and free virtual users to connections that have just become free, so that a closed loop
     /// needs no turn of the event loop between a response and the next request.
     #[inline]
     fn refill(&mut self, now: Nanos) {
@@ -387,11 +388,11 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 self.close_idle(slot, Outcome::ClosedBeforeResponse);
             }
             CloseEvent::Finished(reply) => {
-                // The close itself carries no stamp; the body's last bytes came with an earlier read.
+                // The close itself has no timestamp; the body's last bytes came with an earlier read.
                 let reply = Reply { keep: false, ..reply };
                 self.finish(slot, 0, reply, Arrival { kernel: None, read, by_close: true });
             }
-            // Idle for the session alone: it has refused what was put on it, and had no time to say so.
+            // Idle only for the session: it refused what was assigned to it, and could not report that yet.
             CloseEvent::BeforeResponse | CloseEvent::Idle => {
                 let phase = connection.oldest_phase();
                 let failure = Failure::new(Outcome::ClosedBeforeResponse, phase);
@@ -406,7 +407,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// The kernel reports the connection broken.
+    /// The kernel reports that the connection is broken.
     fn connection_broke(&mut self, slot: Slot, errno: Option<i32>) {
         let connection = &self.connections[slot.0 as usize];
         if let State::Opening { phase, .. } = connection.state {
@@ -424,12 +425,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let phase = connection.oldest_phase();
         let failure = match errno.map(Errno::from_raw_os_error) {
             Some(Errno::CONNRESET) => Failure::new(Outcome::Reset, phase),
-            // The write side is gone: the peer had closed, and its reset has been reported already.
+            // The write side is gone: the peer had closed, and its reset was reported earlier.
             Some(Errno::PIPE) if connection.exchanges[0].began => {
                 Failure::new(Outcome::IncompleteResponse, phase)
             }
             Some(Errno::PIPE) => Failure::new(Outcome::ClosedBeforeResponse, phase),
-            // The kernel gave up retransmitting, or learnt that there is no way any more.
+            // The kernel gave up retransmitting, or learnt that there is no route any more.
             Some(Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH) => {
                 Failure::blamed(Outcome::Reset, phase, Blame::Network)
             }
@@ -439,8 +440,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 }
 
-/// Whether the kernel had the response's last bytes before the request was handed to it: then they answer something
-/// else, and only this client's not looking made them look like its response.
+/// Whether the response's last bytes were in the kernel before the request was handed to it. Then they belong to
+/// something else, and only look like its response because this client had not read them yet.
 #[inline]
 fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl Reactor) -> bool {
     let (Some(arrived), Some(offered)) = (arrival.kernel, exchange.offered) else { return false };
@@ -448,7 +449,7 @@ fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl R
     arrived < offered && reactor.is_surely_before(arrived, offered)
 }
 
-/// Stamps the end of a response. Returns by how much a kernel stamp had to be moved to keep the order.
+/// Timestamps the end of a response. Returns by how much a kernel timestamp had to be moved to keep the edges in order.
 #[inline]
 fn stamp_response<J>(exchange: &mut Exchange<J>, arrival: Arrival) -> Nanos {
     let Some(kernel) = arrival.kernel else {
@@ -457,7 +458,7 @@ fn stamp_response<J>(exchange: &mut Exchange<J>, arrival: Arrival) -> Nanos {
         exchange.timeline.skip(Phase::ClientLag);
         return Nanos::ZERO;
     };
-    // What has been read has arrived.
+    // Bytes cannot arrive after they were read.
     let early = kernel.saturating_sub(arrival.read);
     let kernel = kernel.min(arrival.read);
     exchange.first_arrived(kernel);

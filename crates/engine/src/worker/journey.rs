@@ -1,4 +1,4 @@
-//! What follows a request: its journey goes on, is tried again, or ends; its lease is kept or given back.
+//! What follows a request: its journey continues, is retried, or ends; its lease is kept or released.
 
 use codec::{ConnectionUse, Ended, Next, Protocol, Session};
 use reactor::{Reactor, Slot};
@@ -9,20 +9,20 @@ use super::{Due, Worker};
 use crate::connection::{Exchange, PickedUp};
 use crate::journeys::Unit;
 
-/// A request that has ended, as its journey sees it.
+/// A request that has ended, as seen by its journey.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepEnd {
     pub unit: Unit,
-    /// Which of the run's journeys it is one of.
+    /// Which journey of the run it belongs to, if any.
     pub journey: Option<u16>,
-    /// The connection that it was on, where that is still there.
+    /// The connection that it was on, if that still exists.
     pub slot: Option<Slot>,
     pub at: Nanos,
     pub is_ok: bool,
 }
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
-    /// Goes on after a request that has ended.
+    /// Continues after a request that has ended.
     #[inline]
     pub(super) fn follow(&mut self, end: StepEnd, next: Next<P::Journey>) {
         match next {
@@ -41,7 +41,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// A request has ended without a response; `slot` is its connection, where that goes on without it.
+    /// Continues after a request that ended without a response; `end.slot` is its connection, if that survived.
     #[inline]
     pub(super) fn give_up_journey(&mut self, end: StepEnd, journey: P::Journey) {
         let next = self.job.protocol.advance(journey, Ended::Unanswered);
@@ -68,8 +68,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.demand.user_free(end.at);
     }
 
-    /// The connection on which the next request of a journey has to go; one that it does not need any longer is given
-    /// back.
+    /// The connection that the next request of a journey must use. Releases a connection that the journey no longer
+    /// needs.
     fn keep_lease(&mut self, end: StepEnd, journey: &P::Journey) -> Option<Slot> {
         let slot = end.slot?;
         let connection = &self.connections[slot.0 as usize];
@@ -84,7 +84,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         None
     }
 
-    /// Ends the lease of unit `n`, where it has this connection: others may use it, unless its session says otherwise.
+    /// Ends the lease that unit `n` has on this connection, if it has one. Others may then use it, unless its session
+    /// forbids that.
     pub(super) fn release(&mut self, slot: Slot, n: u64) {
         let connection = &mut self.connections[slot.0 as usize];
         if connection.lease != Some(n) {
@@ -99,7 +100,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// The next request of a journey that has leased a connection is due: on that connection, or not at all.
+    /// The next request of a journey that has leased a connection is due: it goes on that connection, or fails.
     pub(super) fn take_up_held(&mut self, due: Due<P::Journey>, slot: Slot) {
         self.leases.resume();
         let route = self.job.protocol.route(&due.journey);
@@ -116,7 +117,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.assign(slot, exchange);
     }
 
-    /// The connection that the request had to go on ended before it was due.
+    /// Fails a request whose leased connection ended before the request was due.
     #[cold]
     fn fail_lost(&mut self, due: Due<P::Journey>, slot: Slot, outcome: Outcome) {
         let now = self.reactor.now();
@@ -150,7 +151,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// The end of the run ended a unit.
+    /// A unit was ended by the end of the run.
     #[inline]
     pub(super) fn cut_journey(&mut self, journey: Option<u16>) {
         if let Some(number) = self.journey_apart(journey) {
@@ -170,7 +171,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// The number of a journey whose figures are kept.
+    /// `journey`, if the run keeps figures per journey.
     #[inline]
     fn journey_apart(&self, journey: Option<u16>) -> Option<u16> {
         journey.filter(|_| self.keeps_journeys)

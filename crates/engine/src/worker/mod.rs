@@ -1,8 +1,8 @@
-//! One worker: a reactor, a share of the connections and of the schedule, and what it measured.
+//! One worker: a reactor, a share of the connections and of the schedule, and what it measures.
 //!
-//! The loop is: hand over a finished interval, give up what timed out, send what is due, wait, attend to what
-//! became ready. Hot path: no lock, no allocation, no formatting; two clock reads a request (before it is handed to
-//! the kernel, after its response is read).
+//! The loop is: hand over a finished interval, end what timed out, send what is due, wait, process what became ready.
+//! Hot path: no lock, no allocation, no formatting; two clock reads per request (before it is handed to the kernel, and
+//! after its response is read).
 
 mod ending;
 mod exchanging;
@@ -29,20 +29,20 @@ use crate::pool::{Pools, Waiting};
 use crate::recorder::Recorder;
 use crate::timers::Timers;
 
-/// How often the controls are looked at when nothing else happens.
+/// How often the controls are checked if nothing else happens.
 const STOP_EVERY: Nanos = Nanos::from_millis(50);
 
-/// What one read takes at most.
+/// The maximum number of bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Up to this many kinds of requests have figures of their own: histograms of each, in every worker. From the 101st
-/// kind on they are an eighth as large, so that 500 kinds take half as much memory again as 100.
+/// The maximum number of kinds of requests with figures per kind. Each worker has histograms for each kind; from the
+/// 101st kind on they are an eighth as large, so 500 kinds take half as much memory again as 100.
 pub const KINDS_APART: usize = 500;
 
-/// Up to this many journeys have figures of their own.
+/// The maximum number of journeys with figures per journey.
 pub const JOURNEYS_APART: usize = 100;
 
-/// What a worker works for: the plan, the protocol, and what is done to the run while it goes on.
+/// What a worker works on: the plan, the protocol, and the controls of the run.
 #[derive(Debug)]
 pub(crate) struct Job<'a, P> {
     pub plan: &'a RunPlan,
@@ -51,13 +51,13 @@ pub(crate) struct Job<'a, P> {
     pub start: Nanos,
 }
 
-/// What a worker knows at its end next to what it recorded.
+/// What a worker reports at its end, in addition to what it recorded.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub at: Nanos,
-    /// The address that answered first.
+    /// The first address connected to, of the first peer that was reached.
     pub address: Option<Address>,
-    /// Requests that were to be kept and found no room.
+    /// Requests that were to be kept but found no room.
     pub unkept: u64,
 }
 
@@ -66,14 +66,14 @@ struct Due<J> {
     unit: Unit,
     journey: J,
     intended: Nanos,
-    /// The first of its unit.
+    /// Whether it is the first of its unit.
     is_first: bool,
     /// The connection that its journey has leased.
     held: Option<Slot>,
 }
 
 impl<J> Due<J> {
-    /// It ended at `at` without having been picked up.
+    /// The record of it when it ended at `at` without having been picked up.
     fn ended(&self, route: Route, at: Nanos) -> KeptRequest {
         let timeline = Timeline::due(self.intended);
         KeptRequest {
@@ -94,7 +94,7 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     job: Job<'a, P>,
     demand: Demand,
     pacer: Pacer,
-    /// The pacer also keeps requests of the schedule apart.
+    /// Whether the pacer also spaces overdue requests of the schedule.
     spaced: bool,
     journeys: Journeys<P::Journey>,
     leases: Leases,
@@ -102,47 +102,47 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     connections: Vec<Connection<P::Session>>,
     timers: Timers,
     recorder: Recorder,
-    /// Requests in progress or queueing at once, at most.
+    /// The maximum number of requests in flight or queued.
     users: u64,
     /// Requests assigned to a connection and not ended.
     under_way: u64,
     /// Connections with bytes to hand to the kernel.
     dirty: Vec<Slot>,
-    /// Connections that had more to read than one turn takes.
+    /// Connections that had more to read than one turn reads.
     unread: VecDeque<Slot>,
-    /// Connections whose next step is this client's.
+    /// The number of connections whose next step is up to this client.
     engaged: usize,
-    /// By origin.
+    /// Indexed by origin.
     peers: Vec<PeerState>,
-    /// Origins whose names are to be looked up, the one in progress first.
+    /// Origins whose names are to be looked up; the lookup of the first is in progress.
     lookups: VecDeque<Origin>,
-    /// The run tells several kinds of requests apart.
+    /// Whether figures are kept per kind of request.
     several_kinds: bool,
-    /// The run has journeys, few enough for figures of each.
+    /// Whether figures are kept per journey: the run has journeys, and not too many.
     keeps_journeys: bool,
     buffer: Vec<u8>,
-    /// When the run ends whatever is outstanding.
+    /// When the run ends regardless of what is outstanding.
     give_up_at: Nanos,
-    /// When this worker should have run again at the latest.
+    /// By when this worker should have run again.
     woke_by: Nanos,
-    /// Since when this worker has not run, in the turn in which it finds that out.
+    /// Since when this worker had not run; set only in the turn in which it notices that.
     stalled_from: Option<Nanos>,
     stopping: bool,
-    /// The state of the controls that this worker goes by.
+    /// The generation of the controls that this worker follows.
     steered: u64,
 }
 
-/// What is known of a peer's addresses.
+/// What is known about a peer's addresses.
 #[derive(Debug, Default)]
 struct PeerState {
     places: Vec<Place>,
-    /// The one that answered last.
+    /// The index of the address that was connected to last.
     preferred: usize,
     looking_up: bool,
     reached: Option<Address>,
-    /// A connection to it was attempted.
+    /// Whether a connection to it was attempted.
     tried: bool,
-    /// Since when no connection to it could be opened.
+    /// Since when every attempt to connect to it has failed.
     failing_since: Option<Nanos>,
 }
 
@@ -198,7 +198,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// Runs until the schedule is done and everything has ended, or the drain is over.
+    /// Runs until the schedule is done and every request has ended, or the drain is over.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             }
             self.give_up_expired(now);
             if now >= self.give_up_at {
-                // What has become due in the meantime would be sent only to be cut off.
+                // Requests that became due in the meantime would be sent only to be aborted.
                 break Ok(());
             }
             self.dispatch(now);
@@ -240,7 +240,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     }
 
     fn attend(&mut self, ready: &mut Vec<Ready>) {
-        // Those that still have more come behind, for the next turn.
+        // Connections that still have more are appended, for the next turn.
         for _ in 0..self.unread.len() {
             let Some(slot) = self.unread.pop_front() else { break };
             self.connections[slot.0 as usize].unread = false;
@@ -254,8 +254,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 Ready::Resolved { result, at } => self.resolved(result, at),
             }
         }
-        // All that has arrived is read before anything is sent: no response waits for another's request, and a server
-        // that fell asleep is woken once, not for each request (over nginx 0.88 of wrk's CPU time instead of 0.95).
+        // Everything that has arrived is read before anything is sent, so no response waits for another's request, and
+        // an idle server is woken once, not for each request (against nginx: 0.88 of wrk's CPU time instead of 0.95).
         self.flush_dirty();
     }
 
@@ -264,8 +264,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             State::Connecting { attempt, .. } => {
                 self.attend_connecting(slot, attempt);
                 if readable && self.stands(slot) {
-                    // The peer has spoken, or left, already. Told once, so it is looked at once the requests
-                    // are on their way.
+                    // The peer has already sent something, or closed. This is reported only once, so it is read as soon
+                    // as the requests are sent.
                     self.flush_dirty();
                     self.read(slot);
                 }
@@ -279,12 +279,12 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                     self.flush(slot);
                 }
             }
-            // An event of a socket that was closed while this batch was worked through.
+            // An event of a socket that was closed while this batch was processed.
             State::Closed | State::Resolving => {}
         }
     }
 
-    /// Counts the connection of `slot` as engaged, or no more.
+    /// Updates whether the connection of `slot` counts as engaged.
     #[inline]
     fn note_engaged(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -299,7 +299,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// Gives requests to connections: first those that wait, then those that became due.
+    /// Assigns requests to connections: first those that wait, then those that became due.
     #[inline]
     fn dispatch(&mut self, now: Nanos) {
         self.serve_queues();
@@ -310,7 +310,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         self.flush_dirty();
     }
 
-    /// Gives waiting requests to connections with room.
+    /// Assigns waiting requests to connections with room.
     #[inline]
     fn serve_queues(&mut self) {
         if self.pools.queued() == 0 {
@@ -325,7 +325,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// The next request that is due by `now`: of a journey in progress, or the first of the next one.
+    /// Takes the next request that is due by `now`: of a journey in progress, or the first of a new one.
     #[inline]
     fn next_due(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         if let Some(due) = self.take_pause(now) {
@@ -342,7 +342,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         Some(due)
     }
 
-    /// The next request of a journey in progress that is due by `now`.
+    /// Takes the next request of a journey in progress that is due by `now`.
     #[inline]
     fn take_pause(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         if self.journeys.is_empty() {
@@ -353,7 +353,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         Some(Due { unit, journey, intended, is_first: false, held })
     }
 
-    /// The next request that begins a journey and is due by `now`, whatever the pace has to say.
+    /// Takes the next request that begins a journey and is due by `now`, regardless of the pace.
     #[inline]
     fn take_next(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         let due = self.demand.take(now)?;
@@ -376,7 +376,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             let now = self.reactor.now();
             let mut failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
             if self.stalled_from.is_some_and(|from| due.intended >= from) {
-                // It became due while this client did not run, and could not have made room for it.
+                // It became due while this client was not running and could not have made room for it.
                 failure.blame = Blame::Client;
             }
             self.record_failure(failure, due.ended(route, now));
@@ -392,7 +392,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// Puts a request on a connection, and takes the connection off the pool's list unless it has room for more.
+    /// Assigns a request to a connection, and takes the connection off the pool's list unless it has room for more.
     #[inline]
     fn assign(&mut self, slot: Slot, mut exchange: Exchange<P::Journey>) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -434,7 +434,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// The connection may have less room than it had, or none: the peer allows fewer requests, or is going away.
+    /// Takes a connection off the pool's list if it has no room any more: the peer allows fewer requests, or is
+    /// closing.
     #[inline]
     fn unlist_if_full(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -444,13 +445,13 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// The connection of `slot` is there, whether or not it takes requests yet.
+    /// Whether the connection of `slot` is established, even if it does not take requests yet.
     #[inline]
     fn stands(&self, slot: Slot) -> bool {
         matches!(self.connections[slot.0 as usize].state, State::Opening { .. } | State::Open)
     }
 
-    /// Books `request`, which ended by `failure`.
+    /// Records `request`, which ended with `failure`.
     fn record_failure(&mut self, failure: Failure, request: KeptRequest) {
         let interval = &mut self.recorder.current;
         let age = request.age();
@@ -473,13 +474,13 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         self.under_way + self.pools.queued()
     }
 
-    /// Requests in flight or queued, and those to come of journeys that pause with a connection of their own.
+    /// Requests in flight or queued, plus the next request of each journey that pauses with a leased connection.
     #[inline]
     fn occupied(&self) -> u64 {
         self.outstanding() + self.leases.paused()
     }
 
-    /// Until when to wait now, and how.
+    /// Until when to wait now, and in which mode.
     fn plan_rest(&mut self, now: Nanos) -> Rest {
         if self.unread.is_empty() {
             let other = self.look_at(now);
@@ -505,7 +506,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         Ok(())
     }
 
-    /// The next instant at which something other than a due request must be looked at.
+    /// The next instant at which something other than a due request needs attention.
     fn look_at(&self, now: Nanos) -> Nanos {
         let checkout = self
             .job
@@ -521,9 +522,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             .min(self.give_up_at)
     }
 
-    /// Notices that this worker did not run when it should have: it was stopped, starved, or its host was.
+    /// Notices that this worker did not run when it should have: it was stopped or starved, or its host was.
     ///
-    /// Less than [`STOP_EVERY`] is a turn's own work or a timer's lateness, and is seen in the phases.
+    /// A delay below [`STOP_EVERY`] is a turn's own work or a late timer, and is visible in the phases.
     fn note_stall(&mut self, now: Nanos) {
         let late = now.saturating_sub(self.woke_by);
         self.stalled_from = (late > STOP_EVERY).then_some(self.woke_by);
@@ -533,7 +534,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// With a number of requests and no window, the drain begins when the last one has been picked up.
+    /// With a limit on requests and no window, the drain begins when the last request has been picked up.
     fn note_last_taken(&mut self, now: Nanos) {
         if self.give_up_at == Nanos::MAX && self.demand.is_exhausted() {
             self.give_up_at = self.job.plan.drain.map_or(Nanos::MAX, |drain| now.saturating_add(drain));
@@ -546,8 +547,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
         if !self.stopping && self.job.controls.is_stopped() {
             self.stopping = true;
-            // Whatever was due by now stays due; nothing after it is. What it just woke for has had no chance: no
-            // signal would then be without a request that was not sent.
+            // What was due by now stays due; nothing later does. The exception is the request that it has just woken
+            // for, which could not be sent yet: otherwise every signal would leave a request that was not sent.
             let end = if self.stalled_from.is_some() { now } else { self.woke_by.min(now) };
             self.demand.end_at(end);
             self.end_journeys_at(end);
@@ -555,7 +556,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// Goes on by a bent schedule. A run's end moves only where a number of requests makes it.
+    /// Applies orders to the schedule. The end of a run moves only if it depends on a number of requests.
     #[cold]
     fn steer(&mut self, steering: &Steering) {
         self.demand.bend(steering.clock.clone());

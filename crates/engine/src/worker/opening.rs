@@ -1,4 +1,5 @@
-//! From a request that needs a connection to one that takes it: lookup, connect, the next address, handshake.
+//! From a request that needs a connection to a connection that takes requests: lookup, connect, the next address,
+//! handshake.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,12 +14,12 @@ use super::{PeerState, Worker, mark_dirty};
 use crate::connection::{Attempt, Connection, State};
 use crate::plan::Place;
 
-/// For how long every attempt must have failed before the servers count as unreachable. A little less than a second,
-/// so that a run which can never connect shows it at the end of its first interval.
+/// How long every attempt must have failed before the servers count as unreachable. A little less than a second, so
+/// that a run that can never connect shows it at the end of its first interval.
 const FAILING_FOR: Nanos = Nanos::from_millis(950);
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
-    /// Begins to open the connection of `slot`, looking the peer up first if that has not been done.
+    /// Begins to open the connection of `slot`, with a name lookup first if needed.
     pub(super) fn open(&mut self, slot: Slot) {
         let origin = self.connections[slot.0 as usize].origin;
         self.peers[usize::from(origin.0)].tried = true;
@@ -76,12 +77,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         &self.peers[usize::from(self.connections[slot.0 as usize].origin.0)]
     }
 
-    /// Begins with the address that answered last.
+    /// Begins with the address that was connected to last.
     fn first_attempt(&self, slot: Slot) -> Attempt {
         Attempt { address: self.peer(slot).preferred, before: 0 }
     }
 
-    /// Where the attempt goes to and comes from.
+    /// The remote address of the attempt, and its local address.
     fn address(&self, slot: Slot, attempt: Attempt) -> Address {
         let origin = usize::from(self.connections[slot.0 as usize].origin.0);
         let sources = &self.job.plan.peers[origin].sources;
@@ -118,7 +119,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let address = self.address(slot, attempt);
                 let origin = self.connections[slot.0 as usize].origin;
                 let peer = &mut self.peers[usize::from(origin.0)];
-                // Other connections may have found another one in the meantime; either is as good.
+                // Other connections may have connected to another address in the meantime; either is as good.
                 peer.preferred = attempt.address;
                 peer.reached.get_or_insert(address);
                 self.recorder.current.counts.connections_opened += 1;
@@ -128,7 +129,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// The connection stands: its session begins, with a handshake or with the requests that wait for it.
+    /// The connection is established: begins its session, with a handshake or with the requests that wait for it.
     fn begin_session(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         let State::Connecting { since, .. } = connection.state else { return };
@@ -155,19 +156,20 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         mark_dirty(&mut self.dirty, slot, connection);
     }
 
-    /// The connection takes requests: those that waited for it are put on their way.
+    /// The connection takes requests: encodes those that waited for it.
     pub(super) fn begin_requests(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
         if connection.opened_by == Phase::Connect {
-            // After a handshake a server may still reject this client (TLS 1.3), which is a failure to connect.
+            // After a handshake the server may still reject this client (TLS 1.3), which counts as a failure to
+            // connect.
             self.peers[usize::from(connection.origin.0)].failing_since = None;
         }
         (0..connection.exchanges.len()).for_each(|index| connection.encode(index));
         mark_dirty(&mut self.dirty, slot, connection);
     }
 
-    /// How long one address of the peer is tried: its share of the connect timeout, so that a silent address
+    /// How long one address of the peer is tried: an equal share of the connect timeout, so that a silent address
     /// leaves time for the others.
     pub(super) fn attempt_limit(&self, slot: Slot) -> Option<Nanos> {
         let limit = self.job.plan.pool.connect_timeout?;
@@ -185,17 +187,17 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.fail_connection(slot, classify_connect(error));
     }
 
-    /// A connection of `slot` could not be opened.
+    /// Notes that the connection of `slot` could not be opened.
     pub(super) fn note_unconnected(&mut self, slot: Slot, now: Nanos) {
         let origin = self.connections[slot.0 as usize].origin;
         self.peers[usize::from(origin.0)].failing_since.get_or_insert(now);
     }
 
-    /// What the attempts to open connections have come to.
+    /// Whether the servers can be reached, according to the attempts to open connections.
     ///
     /// # Cost
     ///
-    /// Walks the connections: once per interval.
+    /// Visits all connections: call it once per interval.
     pub(super) fn reach(&self, now: Nanos) -> Reach {
         let waits = |connection: &Connection<P::Session>| {
             connection.state == State::Open && !connection.exchanges.is_empty()
@@ -211,7 +213,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.peers.iter().map(of_peer).max().unwrap_or_default()
     }
 
-    /// Counts what this host had no more of.
+    /// Counts errors caused by a resource that this host has run out of.
     fn note_shortage(&mut self, error: &io::Error) {
         let counts = &mut self.recorder.current.counts;
         match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -222,25 +224,25 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 }
 
-/// A handshake, or a login, that did not come to its end.
+/// The failure of a handshake or login that was not completed.
 pub(super) fn opening_failure(phase: Phase) -> Failure {
     let outcome = if phase == Phase::Auth { Outcome::AuthFailed } else { Outcome::TlsFailed };
     Failure::new(outcome, phase)
 }
 
-/// What a failed connect means, from the kernel's error (connect(2), tcp(7)).
+/// What a failed connect means, given the kernel's error (connect(2), tcp(7)).
 fn classify_connect(error: &io::Error) -> Failure {
     let blamed = |outcome, blame| Failure::blamed(outcome, Phase::Connect, blame);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        // Of a socket in the file system: nobody listens there, or not yet.
+        // NOENT concerns Unix domain sockets: nothing listens there, or not yet.
         Some(Errno::CONNREFUSED | Errno::NOENT) => Failure::new(Outcome::ConnectRefused, Phase::Connect),
         Some(Errno::TIMEDOUT) => Failure::new(Outcome::ConnectTimeout, Phase::Connect),
-        // Of a socket in the file system the latter: the listener's queue is full.
+        // AGAIN concerns Unix domain sockets: the listener's queue is full.
         Some(Errno::CONNRESET | Errno::AGAIN) => blamed(Outcome::ConnectFailed, Blame::Server),
         Some(Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN) => {
             blamed(Outcome::ConnectFailed, Blame::Network)
         }
-        // Out of descriptors, ports or memory, or forbidden here: this host's own doing.
+        // Out of descriptors, ports or memory, or not permitted: caused by this host.
         Some(
             Errno::MFILE
             | Errno::NFILE

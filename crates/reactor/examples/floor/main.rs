@@ -1,7 +1,7 @@
-//! The floor: what keep-alive requests cost a client that does nothing but send and receive.
+//! The minimum cost: keep-alive requests of a client that does nothing but send and receive.
 //!
-//! `floor LOOP ADDRESS CONNECTIONS SECONDS`, run by `bench/driver_cost.py`. No parser, no histogram, no timeout:
-//! every response counts as whole and good. Prints one line of JSON with the requests made.
+//! `floor LOOP ADDRESS CONNECTIONS SECONDS`, run by `bench/driver_cost.py`. No parser, no histogram, no timeout: every
+//! response counts as complete and good. Prints one line of JSON with the number of requests.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -20,11 +20,11 @@ use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags};
 use units::Nanos;
 
-/// As long as the one that `parallax drive` sends to such an address.
+/// As long as the request that `parallax drive` sends to such an address.
 const REQUEST: &[u8] =
     b"GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: parallax/0.1.0\r\nAccept: */*\r\n\r\n";
 
-/// What was done by the end.
+/// The counts at the end.
 #[derive(Debug, Default)]
 struct Done {
     requests: u64,
@@ -58,7 +58,7 @@ fn main() {
     println!("{{\"requests\": {requests}, \"stamped\": {stamped}, \"waits\": {waits}}}");
 }
 
-/// One read: whether bytes came, and if so whether they were stamped.
+/// Reads once. Returns `None` if no bytes came, otherwise whether they had a timestamp.
 type Read = fn(&TcpStream, &mut [u8]) -> Option<bool>;
 
 fn read(socket: &TcpStream, buffer: &mut [u8]) -> Option<bool> {
@@ -69,7 +69,7 @@ fn read_stamped(socket: &TcpStream, buffer: &mut [u8]) -> Option<bool> {
     stamp::receive(socket.as_fd(), buffer).ok().map(|read| read.arrived_realtime_ns.is_some())
 }
 
-/// epoll, edge-triggered. A request follows each response at once, or all those of a wake-up together.
+/// Edge-triggered epoll. A request follows each response at once, or all responses of a wake-up together.
 fn ready_loop(sockets: &[TcpStream], end: Nanos, together: usize, read: Read) -> Done {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     for (index, socket) in sockets.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The same on `io_uring`, with everything that makes it cheap: one submitter, work run on request, registered
-//! sockets, receives that stay armed, buffers from a ring, and successful sends that report nothing.
+//! The same on `io_uring`, with everything that makes it cheap: a single submitter, completions run on request,
+//! registered sockets, receives that stay armed, a ring of buffers, and no completions for successful sends.
 #![expect(unsafe_code, reason = "the rings are shared with the kernel")]
 
 use std::alloc::{Layout, alloc_zeroed};
@@ -18,10 +18,10 @@ const BUFFERS: u16 = 256;
 const BUFFER_BYTES: usize = 2_048;
 const CONTROL_BYTES: usize = 64;
 
-/// A completion of a send, which only a failed one has.
+/// Marks the completion of a send, which only a failed send has.
 const SEND: u64 = 1 << 32;
 
-/// Buffers that the kernel takes from and we give back to.
+/// Buffers that the kernel takes and that are then given back.
 struct Buffers {
     ring: *mut BufRingEntry,
     space: Vec<u8>,

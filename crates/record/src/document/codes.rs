@@ -1,5 +1,5 @@
-//! How often the server sent each of its codes: statuses as numbers, as readers of 1.0 know them, others as texts;
-//! and what came in place of the expected.
+//! How often the server sent each of its codes: three-digit statuses as numbers, as readers of 1.0 expect them, other
+//! codes as text. Also samples of responses that failed a check.
 
 use serde::{Deserialize, Serialize};
 use units::Code;
@@ -24,7 +24,7 @@ pub struct TextCodeCount {
 }
 
 impl CodeCount {
-    /// The three-digit statuses of `interval`, in the order of first sight.
+    /// The three-digit statuses of `interval`, in the order of their first occurrence.
     pub fn of(interval: &Interval) -> Vec<CodeCount> {
         let counted = |&(code, count): &(Code, u64)| Some(CodeCount { code: code.as_status()?, count });
         interval.codes().iter().filter_map(counted).collect()
@@ -32,7 +32,7 @@ impl CodeCount {
 }
 
 impl TextCodeCount {
-    /// The codes of `interval` that are no three-digit statuses, in the order of first sight.
+    /// The codes of `interval` that are not three-digit statuses, in the order of their first occurrence.
     pub fn of(interval: &Interval) -> Vec<TextCodeCount> {
         let texts = interval.codes().iter().filter(|(code, _)| code.as_status().is_none());
         texts.map(|&(code, count)| TextCodeCount { code: code.to_string(), count }).collect()
@@ -50,7 +50,7 @@ pub struct CheckSample {
 }
 
 impl CheckSample {
-    /// Those of `interval`, in the order in which they came.
+    /// The samples of `interval`, in the order in which they were recorded.
     pub fn of(interval: &Interval) -> Vec<CheckSample> {
         let sample = |(check, got): &(Reason, String)| CheckSample {
             check: check.clone().into_owned(),

@@ -13,7 +13,7 @@ use super::{Host, SchemaVersion, Verdict};
 pub struct Envelope {
     pub schema_version: SchemaVersion,
     /// The kind of the record.
-    // Searches of version 1.0 have none, and are known by the name of their file.
+    // Searches of version 1.0 have none; they are recognised by the name of their file.
     #[serde(default = "search")]
     pub kind: RecordKind,
     // Imports of version 1.0 have none.
@@ -71,7 +71,7 @@ impl Envelope {
     }
 }
 
-/// Gives a record the fields of its envelope as if they were its own, as they are in the file.
+/// Lets the fields of a record's envelope be accessed as if they were its own, as they are in the file.
 macro_rules! envelope_of {
     ($Record:ty) => {
         impl std::ops::Deref for $Record {

@@ -1,6 +1,7 @@
-//! What was made of a run: whether to believe it, and whether it did what was asked of it.
+//! The judgement of a run: whether to trust it, and whether it met its thresholds.
 //!
-//! The wire format of the verdict and of thresholds; who judges is `audit`, and `report` for thresholds.
+//! This is the wire format of the verdict and of thresholds. `audit` decides the verdict, and `findings` the
+//! thresholds.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! The version of the record's format, `major.minor`.
 //!
-//! Within a major version, fields and files are only added: a reader takes any minor version of its major, ignores what
-//! it does not know, and says so. Records from before there were minor versions carry the number 1, which is 1.0.
+//! Within a major version, fields and files are only added: a reader accepts any minor version of its major version,
+//! ignores what it does not know, and notes that. Records from before minor versions have the number 1, which means
+//! 1.0.
 
 #[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
@@ -39,7 +40,7 @@ impl fmt::Display for SchemaVersion {
 impl FromStr for SchemaVersion {
     type Err = ();
 
-    /// Two plain numbers, `1.1`: no sign and no zero in front, so that each version has one spelling.
+    /// Two plain numbers, as in `1.1`: no sign and no leading zero, so that each version has one spelling.
     fn from_str(text: &str) -> Result<SchemaVersion, ()> {
         let (major, minor) = text.split_once('.').ok_or(())?;
         let number =

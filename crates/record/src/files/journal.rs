@@ -1,4 +1,4 @@
-//! Stands in for a disk in tests: keeps every write in order, and may be full. Drives nothing.
+//! Replaces the disk in tests: keeps every write in order, and can be full.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,11 +16,11 @@ pub(crate) enum Write {
     Replace(String, Vec<u8>),
 }
 
-/// Stands in for a disk: keeps what was written in order, and may be full.
+/// Replaces the disk: keeps every write in order, and can be full.
 #[derive(Clone, Default)]
 pub(crate) struct Journal {
     writes: Arc<Mutex<Vec<Write>>>,
-    /// How many bytes still fit; `None` for a disk without end.
+    /// How many more bytes fit; `None` for an unlimited disk.
     room: Arc<Mutex<Option<usize>>>,
     cut_fails: Arc<Mutex<bool>>,
 }
@@ -42,7 +42,7 @@ impl Journal {
         self.writes.lock().unwrap().clone()
     }
 
-    /// Makes the folder that all writes together leave behind.
+    /// Creates the directory that results from all writes together.
     pub(crate) fn replay(&self, folder: &Path) {
         self.writes.lock().unwrap().iter().for_each(|write| apply(folder, write));
     }

@@ -1,4 +1,4 @@
-//! Tests of the folder's writer: crashes at every byte, full disks, occupied places. Drives it through recorded writes.
+//! Tests of the record's writer: crashes at every byte, full disks, occupied directories. Uses recorded writes.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn a_run_reads_back_as_it_was() {
     assert_eq!(recording.seconds.len(), 3);
     assert_eq!(recording.seconds[0].process_cpu_ns, Some(500_000));
     fixture::assert_same(&recording.total, &fixture::merged(&intervals));
-    // Nothing to settle.
+    // There is nothing to settle.
     recording.settle();
     assert_eq!(recording.document.state, crate::document::State::Finished);
     fixture::assert_same(&recording.total, &fixture::merged(&intervals));
@@ -58,7 +58,7 @@ fn a_folder_that_holds_a_run_is_refused() {
     let error = FolderWriter::create(folder.path(), &fixture::document()).err().unwrap().to_string();
     let expected = "already contains a record; use another directory, or remove this one";
     assert_eq!(error, format!("{} {expected}", folder.path().display()));
-    // What a process leaves that was killed between its first two writes.
+    // The state after a process was killed between its first two writes.
     fs::remove_file(folder.path().join(RUN)).unwrap();
     let error = FolderWriter::create(folder.path(), &fixture::document()).err().unwrap();
     assert!(matches!(error, RecordError::Occupied { .. }));
@@ -76,7 +76,7 @@ fn intervals_out_of_order_are_refused() {
     writer.append(&intervals[2], None).unwrap();
 }
 
-/// If this fails, a crash at that byte costs more than the last second, or adds what never was.
+/// If this fails, a crash at that byte loses more than the last second, or adds requests that never existed.
 #[test]
 fn a_crash_at_any_byte_leaves_every_committed_interval() {
     let journal = Journal::default();
@@ -144,7 +144,7 @@ fn a_full_disk_costs_only_what_did_not_fit() {
         let event = writer.event(&fixture::events()[0]);
         if let Err(error) = &second {
             assert!(matches!(error, RecordError::Write { .. }), "{error}");
-            // The interval took the last byte there was.
+            // The interval used the last free byte.
             assert!(event.is_err());
         }
         let kept = if second.is_ok() { &intervals[..2] } else { &intervals[..1] };
@@ -230,7 +230,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// If this fails, a folder does not say what was measured.
+    /// If this fails, a record does not contain what was measured.
     #[test]
     fn any_run_reads_back_as_it_was(mut intervals in proptest::collection::vec(interval(), 0..6)) {
         let folder = new_folder();

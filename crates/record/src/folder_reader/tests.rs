@@ -1,4 +1,4 @@
-//! Tests of the folder's reader: what is damaged or hostile is named and refused. Writes real folders.
+//! Tests of the record's reader: damaged and hostile records are refused, and the damage is named. Writes real files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::check::Check;
 use crate::fixture;
 use crate::folder::FolderWriter;
 
-/// A finished run in a folder of its own.
+/// A finished run in its own directory.
 fn run() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let intervals = fixture::intervals();
@@ -21,13 +21,13 @@ fn run() -> tempfile::TempDir {
     folder
 }
 
-/// If this fails, a report read again has lost which target was slow, or why requests failed.
+/// If this fails, a report from a record does not show which target was slow, or why requests failed.
 #[test]
 fn a_folder_gives_back_its_targets_and_reasons() {
     let folder = tempfile::tempdir().unwrap();
     let mut intervals = fixture::short_intervals();
     for interval in &mut intervals {
-        // Every second answer and all failures are the second target's.
+        // Every second response and all failures belong to the second target.
         for n in 0..interval.counts.ok {
             interval.kind(u16::try_from(n % 2).unwrap()).record_ok(&fixture::answered(n));
         }
@@ -69,7 +69,7 @@ fn a_folder_gives_back_its_hundreds_of_targets() {
     assert_eq!([99, 100].map(digits), [DIGITS, COARSE_DIGITS]);
 }
 
-/// Edits one file of a good run as text and gives the error that reading it makes.
+/// Edits one file of a valid run as text, and returns the error of reading it.
 fn error_after(name: &str, edit: impl Fn(&str) -> String) -> String {
     let folder = run();
     let path = folder.path().join(name);
@@ -147,7 +147,7 @@ fn another_major_version_is_refused() {
     );
 }
 
-/// If this fails, a record cannot be read by any program but the one that wrote it, or loses something without a word.
+/// If this fails, only the program that wrote a record can read it, or a reader silently ignores parts of it.
 #[test]
 fn a_newer_minor_version_is_read_and_what_is_not_known_is_named() {
     let folder = run();
@@ -192,7 +192,7 @@ fn a_log_that_is_gone_is_missed() {
     assert!(matches!(error, RecordError::NoLog { index: 0, .. }), "{error}");
 }
 
-/// A pipe would keep the reader waiting, a link would make it read what the sender of a folder names.
+/// A pipe would block the reader, and a link would make it read a file chosen by the sender of the record.
 #[cfg(unix)]
 #[test]
 fn only_regular_files_are_opened() {
@@ -215,7 +215,7 @@ fn endless_lines_are_not_read_into_memory() {
         [("run.json", LONGEST_DOCUMENT), ("series.ndjson", LONGEST_JSON_LINE), ("response.hlog", 1 << 20)]
     {
         let folder = run();
-        // Sparse: as long as a disk, and takes none of it.
+        // Sparse: as long as a disk, but takes no space.
         fs::File::create(folder.path().join(name)).unwrap().set_len(1 << 40).unwrap();
         let error = read(folder.path()).unwrap_err().to_string();
         assert!(error.contains(&format!("longer than {limit} bytes")), "{error}");
@@ -244,7 +244,7 @@ proptest! {
         let _ = read(folder.path());
     }
 
-    /// If this fails, one wrong byte on a disk is a wrong figure in a report.
+    /// If this fails, one wrong byte on a disk becomes a wrong figure in a report.
     #[test]
     fn a_changed_byte_never_changes_a_count(
         which in any::<prop::sample::Index>(),
@@ -269,7 +269,7 @@ proptest! {
     }
 }
 
-/// If this fails, a results directory from somewhere else can write to the reader's terminal.
+/// If this fails, a results directory from somewhere else can send commands to the reader's terminal.
 #[test]
 fn texts_are_read_without_what_a_terminal_obeys() {
     let folder = run();

@@ -1,4 +1,4 @@
-//! Tests of histogram log lines: round trips, and forged payloads that must not take memory.
+//! Tests of histogram log lines: round trips, and forged payloads that must not cause allocations.
 
 use std::io::Write as _;
 
@@ -20,7 +20,7 @@ fn decode(line: &str) -> Result<Histogram<u64>, Damage> {
     Decoder::new(DIGITS).decode(&parse(line.as_bytes())?.expect("not a comment"))
 }
 
-/// A line around counts that no encoder of ours makes. `stated` is the length its header gives.
+/// A line with counts that our encoder never writes. `stated` is the length in its header.
 fn forged(high: u64, stated: u32, counts: &[u8]) -> String {
     let mut payload = Vec::new();
     for word in [V2, stated, 0, u32::from(DIGITS)] {
@@ -101,7 +101,7 @@ fn forged_histograms_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// If this fails, a folder's percentiles are not those that were measured.
+    /// If this fails, a record's percentiles are not those that were measured.
     #[test]
     fn a_histogram_survives_its_line(values in proptest::collection::vec((0u32..43, any::<u64>()), 1..200)) {
         let mut durations = Durations::new();
@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!(&histogram, durations.histogram());
     }
 
-    /// Any damage to a line is an error or an equal histogram, never a panic.
+    /// Damage to a line causes an error or leaves an equal histogram, never a panic.
     #[test]
     fn a_damaged_line_never_decodes_to_another_histogram(at in 0usize..400, byte in 0x20u8..0x7f) {
         let mut durations = Durations::new();

@@ -17,16 +17,16 @@ pub struct Counts {
     pub connections_opened: u64,
     /// Connections that the peer closed while no request was on them.
     pub idle_closes: u64,
-    /// `ok` answers without kernel stamps: their `client_lag` is absent and is within `wait` and `receive`.
+    /// `ok` responses without a kernel timestamp: their `client_lag` is absent, and contained in `wait` and `receive`.
     pub unstamped: u64,
-    /// Kernel stamps that had to be moved by over a microsecond to keep their order.
+    /// Kernel timestamps that were moved by more than a microsecond to keep the edges in order.
     pub stamps_moved: u64,
     /// Connections that could not be opened because this process had no descriptor left.
     pub out_of_descriptors: u64,
     /// Connections that could not be opened because this host had no local port left for them.
     pub out_of_ports: u64,
-    /// Requests whose transaction was tried again because the server said that it may succeed then. Each ended in an
-    /// outcome of its own and is among the scheduled ones.
+    /// Requests whose transaction was retried because the server reported that it may succeed then. Each has its own
+    /// outcome and is counted in `scheduled`.
     pub retries: u64,
 }
 

@@ -5,14 +5,14 @@ use units::Nanos;
 use super::lazy::Lazy;
 use crate::durations::Durations;
 
-/// What became of the units of one journey. Begun = ok + failed + cut, once the run is over.
+/// How the units of one journey ended. Begun = ok + failed + cut, once the run is over.
 #[derive(Debug, Clone, Default)]
 pub struct Journey {
     /// Units whose first request became due.
     pub begun: u64,
     /// Units whose last request ended `ok`.
     pub ok: u64,
-    /// Units that a request ended which did not end `ok`, and that was not tried again.
+    /// Units that ended with a request which was not `ok` and was not retried.
     pub failed: u64,
     /// Units that the end of the run ended.
     pub cut: u64,
@@ -23,25 +23,26 @@ pub struct Journey {
 }
 
 impl Journey {
-    /// Counts a unit whose last request ended `ok`, `response` after its first one was intended: that of the first
-    /// try, however often it was tried.
+    /// Counts a unit whose last request ended `ok`, `response` after the intended start of its first request; if there
+    /// were retries, of the first try.
     pub fn record_ok(&mut self, response: Nanos) {
         self.ok += 1;
         self.response.record(response);
     }
 
-    /// Counts a unit that failed, `age` after its first request was intended.
+    /// Counts a unit that failed, `age` after the intended start of its first request.
     pub fn record_failed(&mut self, age: Nanos) {
         self.failed += 1;
         self.failed_ages.record(age);
     }
 
-    /// First request intended to last response read, of the `ok` units; `None` when there were none.
+    /// From the intended start of the first request to the last response read, for the `ok` units; `None` if there were
+    /// none.
     pub fn response(&self) -> Option<&Durations> {
         self.response.get()
     }
 
-    /// Ages of the units that failed.
+    /// Ages of the units that failed, or `None` if there were none.
     pub fn failed_ages(&self) -> Option<&Durations> {
         self.failed_ages.get()
     }

@@ -16,13 +16,13 @@ pub struct KindFigures {
     pub ok: u64,
     pub(super) response: Lazy,
     pub(super) service: Lazy,
-    /// Ages of those that ended otherwise.
+    /// Ages of the requests with another outcome.
     pub(super) failed: Lazy,
     failures: Vec<(Failure, u64)>,
 }
 
 impl KindFigures {
-    /// Without a request yet: of the kind with this number.
+    /// Empty figures for the kind with this number.
     pub(super) fn of(number: usize) -> KindFigures {
         KindFigures {
             digits: target_digits(number),
@@ -48,7 +48,7 @@ impl KindFigures {
         add_to(&mut self.failures, failure, 1);
     }
 
-    /// Response of the `ok` ones, or `None` when there were none.
+    /// Response time of the `ok` requests, or `None` if there were none.
     pub fn response(&self) -> Option<&Durations> {
         self.response.get()
     }
@@ -63,12 +63,12 @@ impl KindFigures {
         self.failed.get()
     }
 
-    /// Every failure seen, with its count, in the order of first sight.
+    /// Every failure that occurred, with its count, in the order of first occurrence.
     pub fn failures(&self) -> &[(Failure, u64)] {
         &self.failures
     }
 
-    /// Adds `count` requests that ended in `failure`, without their ages: for readers of files.
+    /// Adds `count` requests that ended in `failure`, without their ages. For readers of files.
     pub fn add_failures(&mut self, failure: Failure, count: u64) {
         add_to(&mut self.failures, failure, count);
     }

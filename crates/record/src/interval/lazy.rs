@@ -1,10 +1,10 @@
-//! What the figures of an interval are made of: histograms that take no memory until they are used, and short lists.
+//! Building blocks of an interval's figures: histograms that take no memory until they are used, and short lists.
 
 use units::Nanos;
 
 use crate::durations::{DIGITS, Durations};
 
-// Few distinct keys occur, and the first is nearly always the one asked for: a list beats a map.
+// There are few distinct keys, and the first is nearly always the requested one: a list is faster than a map.
 #[inline]
 pub(super) fn add_to<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
     match list.iter_mut().find(|(known, _)| *known == key) {
@@ -13,7 +13,7 @@ pub(super) fn add_to<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, count: u64)
     }
 }
 
-/// A histogram that takes memory only once it has held a value.
+/// A histogram that is allocated when its first value is recorded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lazy(Option<Box<Durations>>);
 
@@ -23,13 +23,13 @@ impl Lazy {
         self.get_or_make_with(DIGITS)
     }
 
-    /// With so many significant digits, unless there is one already.
+    /// The histogram; if there is none, a new one with that many significant digits.
     #[inline]
     pub(super) fn get_or_make_with(&mut self, digits: u8) -> &mut Durations {
         self.0.get_or_insert_with(|| Box::new(Durations::with_digits(digits)))
     }
 
-    /// Takes the memory and writes to each page of it, so that the kernel has provided it.
+    /// Allocates the memory and writes to each page, so that the kernel has provided it.
     pub(super) fn reserve(&mut self) {
         self.get_or_make().clear();
     }

@@ -1,11 +1,11 @@
-//! The histograms of an interval by name: what each holds, and what its file is called.
+//! The histograms of an interval by name: what each contains, and the name of its file.
 
 use super::Interval;
 use crate::durations::{COARSE_DIGITS, DIGITS};
 use crate::outcome::Outcome;
 use crate::phase::Phase;
 
-/// What one histogram of an interval holds.
+/// What one histogram of an interval contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
     Response,
@@ -15,27 +15,27 @@ pub enum Series {
     Failed(Outcome),
     /// How late this client was for failed requests.
     FailedLag(Lag),
-    /// How late a thread of this client was that only sleeps: no part of any request.
+    /// How late a thread of this client woke up that only sleeps: not part of any request.
     Hiccup,
-    /// Of one target alone, in a run of several.
+    /// A histogram of one target, if figures are kept per target.
     Target(u16, TargetSeries),
-    /// Of one journey as a whole.
+    /// A histogram of one journey as a whole.
     Journey(u16, JourneySeries),
 }
 
-/// A lateness of this client's.
+/// A way in which this client can be late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lag {
-    /// Behind the schedule.
+    /// Behind the schedule: `schedule_lag`.
     Schedule,
-    /// Behind the responses.
+    /// Behind the responses: `client_lag`.
     Client,
 }
 
 impl Lag {
     pub const ALL: [Lag; 2] = [Lag::Schedule, Lag::Client];
 
-    /// The phase that it is.
+    /// The phase that measures it.
     pub fn phase(self) -> Phase {
         match self {
             Lag::Schedule => Phase::ScheduleLag,
@@ -45,38 +45,38 @@ impl Lag {
 }
 
 units::named_enum! {
-    /// What one histogram of a target holds.
+    /// What one histogram of a target contains.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum TargetSeries {
         Response = "response",
         Service = "service",
-        /// Ages of all that failed.
+        /// Ages of all requests that failed.
         Failed = "failed",
     }
 }
 
 units::named_enum! {
-    /// What one histogram of a journey holds.
+    /// What one histogram of a journey contains.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum JourneySeries {
-        /// First request intended to last response read, of the units that ended `ok`.
+        /// From the intended start of the first request to the last response read, for the units that ended `ok`.
         Response = "response",
         /// Ages of the units that failed.
         Failed = "failed",
     }
 }
 
-/// Targets below this number have histograms of three significant digits, those from it on of two: an eighth of the
-/// memory.
+/// Targets below this number have histograms with three significant digits, the others with two, which takes an eighth
+/// of the memory.
 const FINE_TARGETS: usize = 100;
 
-/// How many significant digits the histograms of the target with this number have.
+/// The number of significant digits in the histograms of the target with this number.
 pub(super) fn target_digits(number: usize) -> u8 {
     if number < FINE_TARGETS { DIGITS } else { COARSE_DIGITS }
 }
 
 impl Series {
-    /// How many significant digits the histogram has.
+    /// The number of significant digits in the histogram.
     pub(crate) fn digits(self) -> u8 {
         match self {
             Series::Target(target, _) => target_digits(usize::from(target)),
@@ -84,7 +84,7 @@ impl Series {
         }
     }
 
-    /// Every histogram that `interval` can hold, those of its targets and journeys included.
+    /// Every histogram that `interval` can have, including those of its targets and journeys.
     pub fn of(interval: &Interval) -> impl Iterator<Item = Series> + use<> {
         let target = |target| TargetSeries::ALL.map(|of| Series::Target(target, of));
         let journey = |journey| JourneySeries::ALL.map(|of| Series::Journey(journey, of));
@@ -104,7 +104,7 @@ impl Series {
             .chain([Series::Hiccup])
     }
 
-    /// `response`, `service`, `phase-wait`, `outcome-reset`: the name of its file without `.hlog`.
+    /// The name of its file without `.hlog`: `response`, `service`, `phase-wait`, `outcome-reset`.
     pub fn name(self) -> String {
         match self {
             Series::Response => "response".to_owned(),
@@ -135,7 +135,7 @@ impl Series {
                 let (target, of) = rest.split_once('-')?;
                 let of = TargetSeries::from_name(of)?;
                 let series = Series::Target(target.parse().ok()?, of);
-                // One name each: no sign and no zero in front.
+                // Each series has one name: no sign and no leading zero.
                 (series.name() == name).then_some(series)
             }
             Some(("journey", rest)) => {

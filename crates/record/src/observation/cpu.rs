@@ -1,7 +1,7 @@
-//! What `cpu` keeps: CPU time between two instants, over the whole record and for each interval of it.
+//! What `cpu` records: CPU time between two instants, over the whole record and per interval.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. Command lines are not kept: people write
-//! passwords there.
+//! Wire types only; the verb fills them, `report` and `explain` read them. Command lines are not recorded, because
+//! people write passwords there.
 
 use serde::{Deserialize, Serialize};
 

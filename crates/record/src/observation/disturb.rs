@@ -1,7 +1,7 @@
-//! What `disturb` keeps: which disturbances were made, and when.
+//! What `disturb` records: which disturbances were made, and when.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes are in `events.ndjson`, one
-//! event of the kind `disturb` each; the series of such a record has no lines.
+//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes are in `events.ndjson`, each as
+//! one event of the kind `disturb`; the series of such a record has no lines.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ pub struct RelayAddresses {
 }
 
 impl RelayAddresses {
-    /// From the text of a record of version 1.0, which has the addresses nowhere else: `…, relaying A to B`.
+    /// Parses the text of a record of version 1.0, which contains the addresses nowhere else: `…, relaying A to B`.
     pub(super) fn of_1_0(what: &str) -> Option<RelayAddresses> {
         let (listen, target) = what.rsplit_once("relaying ")?.1.split_once(" to ")?;
         let is_address = |text: &str| text.parse::<SocketAddr>().is_ok();
@@ -72,30 +72,30 @@ pub enum Over {
     Broken,
 }
 
-/// One disturbance: what was intended and what it really was.
+/// One disturbance: what was intended, and what was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Episode {
-    /// From 0, by the schedule.
+    /// Its number in the schedule, from 0.
     pub n: u64,
     pub intended: Span,
-    /// Left out where it was not done.
+    /// When it really was; left out if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<Span>,
-    /// Figures of it, each with its unit in its name: `cpu_ns`, `fsyncs`, `relayed_bytes`.
+    /// Its figures, each with the unit in its name: `cpu_ns`, `fsyncs`, `relayed_bytes`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, u64>,
-    /// Where something was not as intended; for people.
+    /// What was not as intended, as text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Offsets from the record's zero.
+/// A span of time, as offsets from the record's zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Span {
     pub begin_ns: u64,
-    /// Left out where it was to last until it was ended by hand; of what was real, where nobody knows it.
+    /// Left out if it was to last until somebody ended it, and if the real end is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
 }

@@ -1,7 +1,7 @@
-//! What `hiccup` keeps: how long this host did not run, and why.
+//! What `hiccup` records: how long this host did not run, and why.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. How late every tick was is in the
-//! histogram logs: `hiccup.hlog` of all meters, `hiccup-cpuN.hlog` of the one on CPU N.
+//! Wire types only; the verb fills them, `report` and `explain` read them. The lateness of every tick is in the
+//! histogram logs: `hiccup.hlog` for all meters, `hiccup-cpuN.hlog` for the meter on CPU N.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ pub struct CausesNs {
 }
 
 impl CausesNs {
-    /// Adds those of another stall.
+    /// Adds the causes of another stall.
     pub fn add(&mut self, other: &CausesNs) {
         let sum = |ours: &mut Option<u64>, other: Option<u64>| {
             if let Some(other) = other {
@@ -95,7 +95,7 @@ impl CausesNs {
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
 
-    /// Name and time of each that is reported, in the order in which they are found out.
+    /// Name and time of each cause that is reported, in the order in which they are determined.
     pub fn named(&self) -> Vec<(&'static str, u64)> {
         let parts = [
             ("throttled", self.throttled),

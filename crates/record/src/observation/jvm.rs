@@ -1,4 +1,4 @@
-//! What a JVM keeps of itself: which one it is, and what its histograms are of.
+//! What a JVM records about itself: which JVM it is, and what its histograms measure.
 //!
 //! Wire types only; the recorder under `jvm/` writes them, `report` and `explain` read them. The histograms have two
 //! significant digits.
@@ -22,25 +22,25 @@ pub struct JvmResults {
     pub series: BTreeMap<String, String>,
 }
 
-/// A stretch in which no thread of the application ran: from the wish to stop them until they ran again.
+/// A time in which no thread of the application ran: from the request to stop them until they ran again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Pause {
     /// Offsets from the record's zero.
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// As the JVM names it, such as `G1 Evacuation Pause`; left out where it did not say.
+    /// The JVM's name for it, such as `G1 Evacuation Pause`; left out if the JVM did not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
 
-/// A stretch in which a thread of the application would not have run: what its meter was late by, with the causes.
+/// A time in which a thread of the application would not have run: how late the JVM's meter woke up, with the causes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Hiccup {
-    /// From when the meter was due, which is when the event is.
+    /// From when the meter was due, which is the time of the event.
     pub length_ns: u64,
-    /// What of it had which cause; they sum to it.
+    /// The time of each cause; they add up to the length.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub causes_ns: BTreeMap<String, u64>,
 }

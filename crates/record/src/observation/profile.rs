@@ -1,7 +1,7 @@
-//! What `profile` keeps: how much of three pictures lies where, what is waited for, and how good the stacks are.
+//! What `profile` records: the sums of three pictures, what threads wait for, and how reliable the stacks are.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. The stacks themselves are files of their
-//! own next to `run.json`, one collapsed text and one flame graph a picture.
+//! Wire types only; the verb fills them, `report` and `explain` read them. The stacks are separate files next to
+//! `run.json`, one collapsed text and one flame graph per picture.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ units::named_enum! {
 }
 
 impl Picture {
-    /// What a weight in its collapsed file counts.
+    /// The unit of the weights in its collapsed file.
     pub const fn unit(self) -> &'static str {
         match self {
             Picture::OnCpu => "samples",

@@ -1,5 +1,5 @@
-//! Reads an observation's folder back, as a stranger's: sizes are bounded, names are checked before they become
-//! paths, texts are escaped, and what does not add up is an error.
+//! Reads the record of an observation as untrusted input: sizes are limited, names are checked before they become
+//! paths, texts are escaped, and inconsistent figures are an error.
 
 use super::*;
 use crate::compatibility::Ignored;
@@ -10,10 +10,10 @@ use crate::folder_reader::{
 use crate::hlog::Decoder;
 use crate::log_reader::{Awaited, read_log};
 
-/// A line of `watch` has about two kilobytes: at one a second, a day and a half.
+/// A line of `watch` has about two kilobytes: this is enough for a day and a half at one line per second.
 const LONGEST_SERIES: u64 = 256 << 20;
 
-/// An observation as its folder tells it.
+/// An observation as read from its record.
 #[derive(Debug, Clone)]
 pub struct Observed {
     pub document: Observation,
@@ -30,7 +30,7 @@ pub struct ObservedLine {
     /// Offset from the record's zero.
     pub start: Nanos,
     pub length: Nanos,
-    /// As it is in the file: a tree of it would take many times its memory.
+    /// The line as it is in the file: a parsed tree would take many times the memory.
     text: Box<[u8]>,
 }
 
@@ -39,7 +39,7 @@ impl ObservedLine {
     ///
     /// # Errors
     ///
-    /// [`Damage::Json`] when the line is not one of `T`.
+    /// [`Damage::Json`] if the line cannot be parsed as a `T`.
     pub fn fields<T: DeserializeOwned>(&self) -> Result<T, Damage> {
         let mut value: Value = serde_json::from_slice(&self.text)?;
         if let Value::Object(map) = &mut value {
@@ -50,25 +50,25 @@ impl ObservedLine {
 }
 
 impl Observed {
-    /// The document was never finished: it is in progress, or its process is gone. The folder alone cannot tell
-    /// which.
+    /// Whether the document was never finished: the observation is in progress, or its process is gone. The record
+    /// alone does not show which.
     pub fn is_cut_off(&self) -> bool {
         self.document.state == State::Running
     }
 }
 
-/// Reads the record in the folder `path`.
+/// Reads the record in the directory `path`.
 ///
 /// # Errors
 ///
 /// [`RecordError::NoRun`], [`RecordError::OtherKind`] for the record of a run or an import,
-/// [`RecordError::OtherMajor`] and what a damaged or hostile folder deserves.
+/// [`RecordError::OtherMajor`], and others for a damaged or hostile directory.
 ///
 /// # Cost
 ///
-/// One pass over every file. The memory taken is that of the series' file and 270 KiB a log.
+/// One pass over every file. Uses memory for the series, as large as its file, and 270 KiB per log.
 pub fn read_observation(path: &Path) -> Result<Observed, RecordError> {
-    // The document first: when it says that it is over, all the rest has been written.
+    // The document is read first: if it states that the observation is over, everything else has been written.
     let mut ignored = Ignored::default();
     let mut document = read_document(path, &mut ignored)?;
     let (lines, frames) = read_lines(&path.join(SERIES))?;
@@ -110,8 +110,8 @@ fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, Reco
     Ok(document)
 }
 
-/// What was ignored in the first line that has a field which this program does not know. A line that is not one of
-/// `kind` is an error only for a caller that needs its fields.
+/// The unknown fields of the first line that has any. A line that cannot be parsed as one of `kind` is an error only
+/// for a caller that needs its fields.
 fn ignored_in_lines(kind: ObservationKind, lines: &[ObservedLine]) -> Ignored {
     fn compare<T: Serialize + DeserializeOwned>(line: &ObservedLine, ignored: &mut Ignored) {
         let both = line.fields::<Value>().ok().zip(line.fields::<T>().ok());
@@ -150,7 +150,7 @@ fn read_lines(path: &Path) -> Result<(Vec<ObservedLine>, Vec<LineFrame>), Record
                 return Err(Damage::sum(format!("the record has over {LOGS_MAX} logs")));
             }
             names.insert(name.clone());
-            // Checked here, so that no count below this line can overflow.
+            // Checked here, so that no count of these lines can overflow later.
             let sum = sums.entry(name.clone()).or_default();
             *sum = sum.checked_add(log.count).ok_or_else(|| Damage::sum("the counts overflow"))?;
         }

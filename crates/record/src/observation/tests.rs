@@ -1,4 +1,4 @@
-//! Tests of observations: crashes at every byte, hostile folders, kinds. Drives the writer and reads real folders.
+//! Tests of observations: crashes at every byte, hostile records, kinds. Uses the writer, and reads real files.
 
 use std::fs;
 
@@ -70,7 +70,7 @@ fn durations(digits: u8, values: impl IntoIterator<Item = u64>) -> Durations {
     durations
 }
 
-/// Three intervals, the second of which has a log more.
+/// Three intervals, the second of which has an additional log.
 fn append_all(writer: &mut ObservationWriter) {
     for n in 0..3 {
         append(writer, n).unwrap();
@@ -122,7 +122,7 @@ fn an_observation_reads_back_as_it_was() {
     }
 }
 
-/// If this fails, a crash at that byte costs more than the last interval, or adds what never was.
+/// If this fails, a crash at that byte loses more than the last interval, or adds data that never existed.
 #[test]
 fn a_crash_at_any_byte_leaves_every_committed_interval() {
     let journal = Journal::default();
@@ -216,7 +216,7 @@ fn a_record_of_another_kind_is_named() {
     ));
 }
 
-/// Edits one file of a good record as text and gives the error that reading it makes.
+/// Edits one file of a valid record as text, and returns the error of reading it.
 fn error_after(name: &str, edit: impl Fn(&str) -> String) -> String {
     let folder = record();
     let path = folder.path().join(name);
@@ -279,7 +279,7 @@ fn part_logs_sum_to_the_response() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any bytes in the place of a file: an error or a record, never a panic.
+    /// Any bytes in place of a file are an error or a record, and never cause a panic.
     #[test]
     fn any_bytes_in_any_file_are_read_or_refused(
         which in any::<prop::sample::Index>(),
@@ -293,7 +293,7 @@ proptest! {
         }
     }
 
-    /// If this fails, one wrong byte on a disk is a wrong figure in a report.
+    /// If this fails, one wrong byte on a disk becomes a wrong figure in a report.
     #[test]
     fn a_changed_byte_never_changes_a_histogram(
         which in any::<prop::sample::Index>(),
@@ -317,7 +317,7 @@ proptest! {
     }
 }
 
-/// If this fails, the record of a relay that was kept before does not explain a run through it any more.
+/// If this fails, an old record of a relay no longer explains a run through the relay.
 #[test]
 fn a_relay_of_1_0_has_its_addresses_from_its_text() {
     let read = |version: &str, what: &str| {
@@ -336,6 +336,6 @@ fn a_relay_of_1_0_has_its_addresses_from_its_text() {
     let both = ("127.0.0.1:4000".to_owned(), "127.0.0.1:5000".to_owned());
     assert_eq!(read("1", what), Some(both));
     assert_eq!(read("1", "relaying this to that"), None);
-    // From 1.1 on it is a field, and a text is only a text.
+    // From 1.1 on, the addresses have their own field, and the text is not parsed.
     assert_eq!(read("\"1.1\"", what), None);
 }

@@ -1,10 +1,10 @@
-//! What `watch` keeps: the requests of a running server, and where their time went.
+//! What `watch` records: the requests of a running server, and where their time went.
 //!
 //! Wire types only; the verb fills them, `report` and `explain` read them.
 //!
 //! Its logs are [`RESPONSE`], [`SOCKET_QUEUE`], [`PREEMPTED`] and [`UNDISTURBED`], [`class_log`] for each class and
-//! [`part_log`] for each part. A part's log has a value for each request of the interval, zeros included: so its
-//! quantiles are those of requests, and its sum is that of the part.
+//! [`part_log`] for each part. A part's log has one value per request of the interval, including zeros, so its
+//! quantiles are over all requests, and its sum is the total of the part.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,22 @@ mod losses;
 
 pub use losses::{Inexact, Losses};
 
-/// Time at the server: read → done, of every request.
+/// Time at the server, from read to done, of every request.
 pub const RESPONSE: &str = "response";
 
-/// Arrived in the kernel → read, of the requests with a stamp of their arrival.
+/// From arrived in the kernel to read, of the requests with an arrival timestamp.
 pub const SOCKET_QUEUE: &str = "socket_queue";
 
-/// Time at the server of the requests that were preempted; those that were not are in [`UNDISTURBED`].
+/// Time at the server of the requests that were preempted; the others are in [`UNDISTURBED`].
 pub const PREEMPTED: &str = "preempted";
 
 pub const UNDISTURBED: &str = "undisturbed";
 
-/// The requests one by one, if they were kept.
+/// The single requests, if they were kept.
 pub const SERVED: &str = "served.parquet";
 
-/// Whether a record of `watch` may have a file of this name. All others in an archive of one are left there.
+/// Whether a record of `watch` may contain a file of this name. Other files in an archive of a record are not
+/// extracted.
 pub fn is_file_name(name: &str) -> bool {
     matches!(name, RUN | SERIES | EVENTS | SERVED) || name.strip_suffix(".hlog").is_some_and(is_log_name)
 }
@@ -44,8 +45,8 @@ pub fn part_log(part: Part) -> String {
     format!("part-{}", part.name())
 }
 
-/// The log of a class, without its `.hlog`: time at the server of its requests. Bytes that a file's name may not
-/// have become `_`, so of two classes that differ in these only, name one otherwise.
+/// The log of a class, without its `.hlog`: time at the server of its requests. Characters that are not allowed in the
+/// name of a log become `_`, so classes must not differ only in these.
 pub fn class_log(class: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
     let name: String = class.chars().take(80).map(fits).collect();
@@ -252,7 +253,7 @@ impl From<PartsNs> for [Nanos; Part::COUNT] {
 }
 
 impl PartsNs {
-    /// Adds those of a request; a sum stops at the end of a u64, 584 years.
+    /// Adds the times of one request; sums saturate at the maximum of a u64, 584 years.
     pub fn add(&mut self, parts: &[Nanos; Part::COUNT]) {
         let mut sums: [Nanos; Part::COUNT] = (*self).into();
         for (sum, part) in sums.iter_mut().zip(parts) {
@@ -261,7 +262,7 @@ impl PartsNs {
         *self = sums.into();
     }
 
-    /// All of them together.
+    /// The sum of all parts.
     pub fn total(&self) -> u128 {
         <[Nanos; Part::COUNT]>::from(*self).iter().map(|part| u128::from(part.0)).sum()
     }

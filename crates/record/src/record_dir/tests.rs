@@ -1,4 +1,4 @@
-//! Folders as strangers leave them: links, pipes, and folders of other users.
+//! Directories that an attacker may leave: links, pipes, and directories of other users.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn assert_no_file(path: &Path) {
     assert!(matches!(refused, RecordError::NotAFile { .. }), "{refused}");
 }
 
-/// If this fails, a report on a stranger's folder waits forever, or reads another file of this host.
+/// If this fails, a report on an untrusted directory waits forever, or reads another file of this host.
 #[test]
 fn only_a_regular_file_is_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ fn only_a_regular_file_is_opened() {
     assert!(open_file(Path::new("/")).is_err());
 }
 
-/// If this fails, root overwrites a file of a stranger's choice.
+/// If this fails, an attacker can make root overwrite any file.
 #[test]
 fn a_file_is_written_through_no_link() {
     let folder = tempfile::tempdir().unwrap();
@@ -71,13 +71,13 @@ fn a_failed_write_leaves_the_file_as_it_was() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// If this fails, a stranger who made the folder first can read and replace what root writes there.
+/// If this fails, an attacker who created the directory first can read and replace what root writes there.
 #[test]
 fn a_folder_of_another_user_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     RecordDir::make(&folder.path().join("new/folder")).unwrap();
     RecordDir::make(&folder.path().join("new/folder")).unwrap();
-    // Without root nobody can give a folder away; then one of root's stands for it.
+    // Only root can give a directory away; without root, a directory that belongs to root is used.
     let foreign = if rustix::process::geteuid().is_root() {
         let given = folder.path().join("given");
         fs::create_dir(&given).unwrap();

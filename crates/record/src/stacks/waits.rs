@@ -1,19 +1,19 @@
-//! Which frames say what a thread waits for: rules as data, tried in order on each stack.
+//! Which frames show what a thread waits for: rules as data, tried in order on each stack.
 //!
-//! The order is from the reason to the means: who waits for a connection of a pool does so on a lock, and the lock by
-//! a system call. An event loop that polls and a pool's thread without work wait for nothing: they are idle.
+//! The order is from the cause to the mechanism: waiting for a connection of a pool is done with a lock, and the lock
+//! with a system call. An event loop that polls, and a pool's thread without work, wait for nothing: they are idle.
 
 use crate::observation::profile::{Picture, WaitKind};
 
 use super::Stacks;
 
-/// What a frame says of the stacks it is in.
+/// What a frame shows about the stacks that contain it.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     pub kind: WaitKind,
-    /// What is waited for, for people.
+    /// What is waited for, as text for people.
     pub what: &'static str,
-    /// Names of functions, any of which makes the rule hold. Each is found as whole words in a frame's name.
+    /// Names of functions, any of which makes the rule apply. Each is searched for as whole words in a frame's name.
     pub frames: &'static [&'static str],
 }
 
@@ -21,7 +21,7 @@ const fn rule(kind: WaitKind, what: &'static str, frames: &'static [&'static str
     Rule { kind, what, frames }
 }
 
-/// Of stacks off the CPU, and of those on it that spin.
+/// Apply to stacks off the CPU, and to those on a CPU that spin on a lock.
 pub const RULES: &[Rule] = &[
     rule(
         WaitKind::Pool,
@@ -260,24 +260,24 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-/// Weight of a picture's stacks for which a rule holds.
+/// The weight of a picture's stacks to which a rule applies.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     pub rule: &'static Rule,
     pub weight: u64,
 }
 
-/// Which rule holds for a stack: the first of which a frame is anywhere in it.
+/// The rule that applies to a stack: the first one with a frame anywhere in it.
 pub fn rule_of<S: AsRef<str>>(frames: &[S], picture: Picture) -> Option<&'static Rule> {
     let holds = |rule: &&Rule| {
-        // On a CPU, only a lock that is spun on is a wait: who is on its way to sleep waits no longer than that.
+        // On a CPU, only spinning on a lock is a wait: a thread that is about to sleep is not waiting yet.
         let fits = picture != Picture::OnCpu || rule.kind == WaitKind::Lock;
         fits && rule.frames.iter().any(|name| frames.iter().any(|frame| has_words(frame.as_ref(), name)))
     };
     RULES.iter().find(holds)
 }
 
-/// What the stacks wait for, the most first.
+/// What the stacks wait for, the largest weight first.
 pub fn found(stacks: &Stacks, picture: Picture) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for (frames, weight) in stacks.iter() {
@@ -293,7 +293,7 @@ pub fn found(stacks: &Stacks, picture: Picture) -> Vec<Found> {
     found
 }
 
-/// Whether `name` is in `frame` with no letter, digit or underscore next to it.
+/// Whether `name` is in `frame` without a letter, digit or underscore next to it.
 fn has_words(frame: &str, name: &str) -> bool {
     let frame = plain(frame);
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -304,7 +304,7 @@ fn has_words(frame: &str, name: &str) -> bool {
     })
 }
 
-/// Without the mark of where the frame is from, as `_[k]`, and the C library's own name of what it exports.
+/// A frame's name without the mark of its origin, such as `_[k]`, and without the C library's prefix of exported names.
 pub fn plain(frame: &str) -> &str {
     let name = ["_[k]", "_[i]", "_[j]"].iter().find_map(|mark| frame.strip_suffix(mark)).unwrap_or(frame);
     name.strip_prefix("__GI_").unwrap_or(name)
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!((rule.kind, rule.what), (kind, what), "{stack}");
     }
 
-    /// Each name of each rule, as a symbolizer writes it, leads to its rule and to no earlier one.
+    /// Each name of each rule, as a symbolizer writes it, leads to its rule and not to an earlier one.
     #[test]
     fn every_name_leads_to_its_rule() {
         for rule in RULES {
@@ -334,7 +334,8 @@ mod tests {
         }
     }
 
-    /// If this fails, the wait for a pool is reported as one of a lock, and the small pool stays hidden.
+    /// If this fails, waiting for a pool is reported as waiting for a lock, and a pool that is too small is not
+    /// noticed.
     #[test]
     fn who_waits_for_a_pool_waits_for_no_lock() {
         let stack = "Interpreter_[j];java.sql.Connection com.zaxxer.hikari.pool.HikariPool.getConnection(long)_[j];\
@@ -346,7 +347,7 @@ mod tests {
         check(stack, WaitKind::Pool, "a connection of Apache HttpClient's pool");
     }
 
-    /// If this fails, every idle thread of a server looks like one that waits for a lock.
+    /// If this fails, every idle thread of a server seems to wait for a lock.
     #[test]
     fn a_thread_without_work_is_idle() {
         let stack = "java.util.concurrent.ThreadPoolExecutor.getTask_[j];LockSupport.park_[j];futex_wait_[k]";
@@ -382,7 +383,7 @@ mod tests {
         assert!(!has_words("void a.b.LockSupport.parkNanos(long)_[j]", "LockSupport.park"));
     }
 
-    /// If this fails, a server's way through poll on a CPU is called a wait.
+    /// If this fails, a server that executes poll on a CPU seems to wait.
     #[test]
     fn on_a_cpu_only_a_spun_lock_is_a_wait() {
         assert!(rule_of(&["main", "ep_poll_[k]"], Picture::OnCpu).is_none());

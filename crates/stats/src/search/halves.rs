@@ -51,5 +51,5 @@ pub fn finding(halves: &Halves, tolerance: f64) -> Finding {
     }
 }
 
-/// Response times of half a second differ by milliseconds from one half to the next without any backlog.
+/// With response times of half a second, the halves differ by milliseconds without any backlog.
 const CLEAR_GROWTH: f64 = 1.25;

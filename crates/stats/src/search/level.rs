@@ -5,7 +5,7 @@ use super::{Finding, Length, Probed};
 #[derive(Debug, Clone)]
 pub(super) struct Level {
     pub rate: f64,
-    /// By the probe that served the most.
+    /// The throughput of the probe that served the most.
     pub served: f64,
     holds: usize,
     fails: usize,
@@ -88,7 +88,7 @@ impl Level {
         }
     }
 
-    /// The served rate at which the host was disturbed, where nothing else is known about this rate.
+    /// The throughput at which the host was disturbed, if nothing else is known about this rate; at most the rate.
     pub(super) fn disturbed_at(&self) -> Option<f64> {
         let only = self.decision() == Decision::Limit && self.disturbed > self.unfit;
         only.then_some(self.rate.min(self.served))
@@ -99,7 +99,8 @@ impl Level {
         self.disturbed > 0 && !self.was_measured()
     }
 
-    /// It was measured well, and later disturbed again and again: so the rate is not the cause.
+    /// Whether the rate was first measured without disturbance and later disturbed again and again, so that the rate
+    /// cannot be the cause.
     pub(super) fn was_disturbed_later(&self) -> bool {
         self.disturbed >= 3 && self.was_measured()
     }

@@ -1,15 +1,16 @@
 //! Finds the highest rate that meets an objective, from a few noisy probes.
 //!
-//! Pure: it is given what each probe found and returns which rate to try next. It drives nothing and knows neither
-//! objective nor percentile. Its owner calls [`Search::step`], carries the step out, passes the result to
+//! Pure: its input is what each probe found, its output which rate to try next. It runs no probes, and knows neither
+//! the objective nor percentiles. Its owner calls [`Search::step`], carries out the step, passes the result to
 //! [`Search::note`], and repeats that until the step is [`Step::Done`].
 //!
-//! The method: an estimate; a first rate just below it; from there up or down, each step three times the last, until
-//! one rate holds and one fails; then bisection until the two are as close as requested. Both ends are then probed
-//! again, because otherwise one lucky or unlucky probe would decide; where two probes disagree, a third one decides.
+//! The method: an estimate; a first rate just below it; from there up or down, with each step three times as long as
+//! the last, until one rate holds and one fails; then bisection until the two are as close as requested. Both ends are
+//! then probed again, because otherwise one lucky or unlucky probe would decide; if two probes disagree, a third one
+//! decides.
 //!
-//! Where other work on the host disturbs the client, the load itself may be the cause. Half the load decides: if the
-//! client is disturbed there too, no rate can be measured on this host now, and the search ends.
+//! If other work on the host disturbs the client, the load itself may be the cause. This is tested with half of the
+//! load: if the client is disturbed there too, no rate can be measured on this host now, and the search ends.
 
 mod halves;
 mod level;
@@ -24,9 +25,10 @@ use self::level::{Decision, Level};
 pub struct Aim {
     /// The lowest rate of interest, per second. No lower rate is tried.
     pub from: f64,
-    /// The highest rate that may be tried, per second. With it, no step runs without a rate: there is no estimate.
+    /// The highest rate that may be tried, per second. If it is given, there is no estimate, which would have no such
+    /// limit.
     pub to: Option<f64>,
-    /// The most probes to run, the estimate included.
+    /// The maximum number of probes, including the estimate.
     pub probes: usize,
     /// How closely to bracket the maximum: the gap between highest passing and lowest failing rate, 0.02 for 2 %.
     pub tolerance: f64,
@@ -35,7 +37,7 @@ pub struct Aim {
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Measure how many requests per second a closed loop is served.
+    /// Measure the throughput of a closed loop, in requests per second.
     Estimate,
     /// Probe at `rate` per second.
     Probe { rate: f64, length: Length },
@@ -46,7 +48,7 @@ pub enum Step {
 /// How long to measure a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// As long as the search usually does.
+    /// The usual length of the search.
     Usual,
     /// Twice as long: the previous probe at this rate had not settled.
     Twice,
@@ -61,16 +63,16 @@ pub enum Finding {
     Fails,
     /// The two halves of the probe disagree.
     Unsettled,
-    /// The load generator was not fit to measure it.
+    /// The load generator was unfit to measure it.
     Doubtful,
-    /// Likewise, because of its host: stalled, or busy with other work.
+    /// The same because of its host: stalled, or busy with other work.
     Disturbed,
 }
 
 /// The result of one probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probed {
-    /// The rate that was asked for, per second.
+    /// The requested rate, per second.
     pub rate: f64,
     /// What the probe found.
     pub finding: Finding,
@@ -85,15 +87,15 @@ pub struct SearchResult {
     pub holds: Option<f64>,
     /// The lowest rate above it that failed.
     pub fails: Option<f64>,
-    /// Whether each end was seen at least twice, by more probes than contradict it.
+    /// Whether each end was observed at least twice, and by more probes than contradict it.
     pub confirmed: bool,
-    /// Why the result is no higher.
+    /// Why the result is not higher.
     pub above: Above,
     /// The client's host is disturbed whatever the rate, so the search stopped early.
     pub given_up: bool,
 }
 
-/// Why the result is no higher.
+/// Why the result is not higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
     /// A higher rate failed, and the client was fit.
@@ -110,13 +112,13 @@ pub enum Above {
 #[derive(Debug, Clone)]
 pub struct Search {
     aim: Aim,
-    /// Probes carried out.
+    /// How many probes were carried out.
     used: usize,
-    /// `Some(None)`: nothing was served.
+    /// `Some(None)`: no request was served.
     estimate: Option<Option<f64>>,
     /// In the order of their first probe.
     levels: Vec<Level>,
-    /// How many steps went where the throughput of a failed probe points.
+    /// How many probes used the throughput of a failed probe as a hint.
     hints_taken: usize,
 }
 
@@ -126,7 +128,7 @@ impl Search {
         Search { aim, used: 0, estimate: None, levels: Vec::new(), hints_taken: 0 }
     }
 
-    /// Records the estimate, in requests per second; `None` when nothing was served.
+    /// Records the estimate, in requests per second; `None` if no request was served.
     pub fn note_estimate(&mut self, per_s: Option<f64>) {
         self.used += 1;
         self.estimate = Some(per_s.filter(|per_s| *per_s > 0.0));
@@ -157,7 +159,7 @@ impl Search {
                 (Some(to), _) => Some(to),
                 (None, None) => return Step::Estimate,
                 (None, Some(None)) => None,
-                // A little below: where the estimate is the capacity, as with a queue, the first probe holds.
+                // A little below: if the estimate is the capacity, as for a queue, the first probe holds.
                 (None, Some(Some(per_s))) => Some(self.allowed(per_s * (1.0 - self.aim.tolerance / 2.0))),
             },
             (Some(low), None) => self.upwards(low).or_else(|| self.unconfirmed()),
@@ -236,8 +238,8 @@ impl Search {
         Some(self.allowed(next))
     }
 
-    /// 1.5 times the tolerance, and three times more with each probe: two strides around a good estimate enclose
-    /// the result within 3 tolerances, and four reach from the best case to half or twice of it.
+    /// 1.5 times the tolerance, and three times more with each probe: two strides around a good estimate enclose the
+    /// result within 3 tolerances, and four reach from the best case to half or twice of it.
     fn stride(&self, tried: usize) -> f64 {
         let grown = i32::try_from(tried.saturating_sub(1)).unwrap_or(i32::MAX);
         1.5 * self.aim.tolerance * 3f64.powi(grown.min(20))
@@ -252,8 +254,8 @@ impl Search {
         (next > low.rate && next < high.rate).then_some(next)
     }
 
-    /// Where the ends are far apart: a rate between them that the throughput of the failed one suggests, first
-    /// just below what it served, then just above.
+    /// If the ends are far apart: a rate between them that the throughput of the failed one suggests, first just below
+    /// that throughput, then just above.
     fn hint(&self) -> Option<f64> {
         let (low, high) = (self.low()?, self.high()?);
         let far = 1.0 + 2.0 * self.aim.tolerance;
@@ -264,8 +266,8 @@ impl Search {
         sides.into_iter().find(fits)
     }
 
-    /// Whether the host was disturbed at a rate that it had been fit at, or, without any rate known to hold, under
-    /// clearly less load as well: no further probe can help.
+    /// Whether no further probe can help: the host was disturbed at a rate for which it had been fit, or, if no rate is
+    /// known to hold, under clearly less load as well.
     fn is_starved(&self) -> bool {
         if self.levels.iter().any(Level::was_disturbed_later) {
             return true;
@@ -276,20 +278,20 @@ impl Search {
         self.levels.iter().any(|level| level.is_only_disturbed() && level.rate <= little)
     }
 
-    /// A disturbance above a rate that was seen to hold only once: a probe at the rate that held shows whether the
-    /// load is the cause.
+    /// If there was a disturbance above a rate that was observed to hold only once: that rate, since another probe of
+    /// it shows whether the load is the cause.
     fn unproven(&self, low: &Level, high: &Level) -> Option<f64> {
         let proven = |level: &Level| level.rate <= low.rate && level.is_confirmed();
         (high.disturbed_at().is_some() && !self.levels.iter().any(proven)).then_some(low.rate)
     }
 
-    /// The throughput at a rate that asked for clearly more.
+    /// The throughput at a rate that was clearly higher.
     fn served_short(&self, high: &Level) -> Option<f64> {
         let is_short = high.served > 0.0 && high.served < high.rate * (1.0 - self.aim.tolerance / 4.0);
         is_short.then_some(high.served)
     }
 
-    /// An end that was seen only once.
+    /// An end that was observed only once.
     fn unconfirmed(&self) -> Option<f64> {
         let ends = [self.low(), self.high()];
         ends.into_iter().flatten().find(|level| !level.is_confirmed()).map(|level| level.rate)
@@ -301,20 +303,20 @@ impl Search {
     }
 }
 
-/// To four digits, so that people can read and repeat it: the error is a twentieth of the finest tolerance.
+/// Rounds to four digits, so that people can read and repeat it: the error is a twentieth of the finest tolerance.
 fn rounded(rate: f64) -> f64 {
     let scale = 10f64.powf(3.0 - rate.abs().log10().floor());
     if scale.is_finite() { (rate * scale).round() / scale } else { rate }
 }
 
-/// Where a server serves less the more it is asked for, each hint is far too low.
+/// Limits the hints, because a server whose throughput falls with the load makes each of them far too low.
 const MOST_HINTS: usize = 4;
 
-/// In tolerances: two probes this far below and above what was served are as close as the result needs.
+/// In tolerances: two probes this far below and above the throughput are as close as the result requires.
 const HINT_MARGIN: f64 = 0.45;
 
 /// A host that is starved by the load has time to spare at half of it.
 const CLEARLY_LESS: f64 = 0.5;
 
-/// Down to 30 % at once: without a bracket, three such steps find a rate that holds at a thirtieth of the estimate.
+/// At most down to 30 % at once: without a bracket, three such steps reach a thirtieth of the estimate.
 const FARTHEST_DOWN: f64 = 0.7;

@@ -1,4 +1,4 @@
-//! The search against thousands of simulated servers whose capacity is known, with noise as hosts have it.
+//! Tests the search against thousands of simulated servers with a known capacity, with realistic noise.
 
 use schedule::next_splitmix64;
 
@@ -28,7 +28,7 @@ fn search(
     unreachable!("a search ends within its budget")
 }
 
-/// Without noise: holds up to `capacity`, serves no more than it.
+/// Without noise: holds up to `capacity`, and serves at most that.
 fn exact(capacity: f64) -> impl FnMut(f64, Length) -> (Finding, f64) {
     move |rate, _| {
         if rate <= capacity { (Finding::Holds, rate) } else { (Finding::Fails, capacity) }
@@ -51,7 +51,7 @@ fn an_estimate_far_off_costs_probes_but_does_not_change_the_result() {
         let (result, used) = search(AIM, Some(1_000.0 * factor), exact(1_000.0));
         assert!(within(result, 1_000.0), "{factor}: {result:?} in {used}");
     }
-    // Without the throughput of the failed probes as a hint: an objective that fails far below what can be served.
+    // Without the hint of the failed probes' throughput: an objective that fails far below what can be served.
     for factor in [1.3, 2.0, 5.0] {
         let server = |rate, _| if rate <= 1_000.0 { (Finding::Holds, rate) } else { (Finding::Fails, rate) };
         let (result, used) = search(AIM, Some(1_000.0 * factor), server);
@@ -78,7 +78,7 @@ fn a_server_that_serves_nothing_is_not_probed_again() {
     assert_eq!((result.holds, result.fails, used), (None, None, 1));
 }
 
-/// If this fails, a rate is reported that nobody measured: the client was not fit there.
+/// If this fails, a rate is reported that was not measured, because the client was unfit there.
 #[test]
 fn a_rate_beyond_the_client_is_never_reported() {
     for unfit in [Finding::Doubtful, Finding::Disturbed] {
@@ -95,7 +95,7 @@ fn a_rate_beyond_the_client_is_never_reported() {
     assert_eq!((result.holds, result.above), (None, Above::Client));
 }
 
-/// If this fails, a search on a host busy with other work spends a dozen probes to find nothing.
+/// If this fails, a search on a host busy with other work uses a dozen probes to find nothing.
 #[test]
 fn a_host_disturbed_even_at_half_the_load_ends_the_search() {
     for aim in [AIM, Aim { to: Some(5_000.0), ..AIM }, Aim { from: 990.0, ..AIM }] {
@@ -108,7 +108,7 @@ fn a_host_disturbed_even_at_half_the_load_ends_the_search() {
     }
 }
 
-/// If this fails, a host that its own load saturates is taken for one that others keep busy.
+/// If this fails, a host that is saturated by the load itself seems to be busy with other work.
 #[test]
 fn a_host_disturbed_by_the_load_itself_is_probed_at_lower_rates() {
     for limit in [0.3, 0.6, 0.8, 0.95] {
@@ -122,7 +122,7 @@ fn a_host_disturbed_by_the_load_itself_is_probed_at_lower_rates() {
                 assert!(holds <= 1_000.0 * limit && holds >= 900.0 * limit, "{limit}: {result:?}");
                 assert_eq!(result.above, Above::Client, "{limit} in {used}");
             }
-            // Below half of what it served: cannot be reported from a host busy with other work.
+            // Below half of its throughput: cannot be distinguished from a host busy with other work.
             None => assert!(limit < 0.5 && result.given_up, "{limit}: {result:?}"),
         }
     }
@@ -139,14 +139,14 @@ fn a_host_taken_by_others_during_a_search_ends_it_with_what_is_known() {
         });
         assert!(result.holds.is_some_and(|holds| holds <= 1_000.0), "{calm}: {result:?}");
         assert!(result.confirmed || result.given_up || used == AIM.probes, "{calm}: {result:?}");
-        // Where the server is reported as the limit, a probe really failed there.
+        // If the server is reported as the limit, a probe really failed there.
         assert!(result.above != Above::Server || result.fails.is_some_and(|fails| fails > 1_000.0));
-        // The estimate, what was calm, and three at each of two rates.
+        // The estimate, the probes without disturbance, and three at each of two rates.
         assert!(calm > 2 || used <= 1 + calm + 6, "{calm}: {used}");
     }
 }
 
-/// If this fails, an end is reported as seen twice that was seen once.
+/// If this fails, an end that was observed once is reported as confirmed.
 #[test]
 fn a_probe_with_an_unfit_client_confirms_nothing() {
     for unfit in [Finding::Doubtful, Finding::Disturbed] {
@@ -224,7 +224,7 @@ fn the_halves_of_a_probe_distinguish_a_backlog_from_a_warm_up() {
         (steady, Finding::Holds),
         // 0.6 % over capacity: 12 ms in the 2 s from middle to middle, while p99 still holds.
         (Halves { mean_s: [0.002, 0.014], ..steady }, Finding::Unsettled),
-        // A slow server's halves differ by more than that without any backlog.
+        // The halves of a slow server differ by more than that without any backlog.
         (Halves { mean_s: [0.5, 0.52], ..steady }, Finding::Holds),
         (Halves { held: false, mean_s: [0.3, 0.002], ..steady }, Finding::Unsettled),
         (Halves { held: false, held_second: false, ..steady }, Finding::Fails),
@@ -237,14 +237,14 @@ fn the_halves_of_a_probe_distinguish_a_backlog_from_a_warm_up() {
     }
 }
 
-/// If this fails, the error of the reported capacity is larger than stated.
+/// If this fails, the error of the reported capacity is larger than documented.
 #[test]
 fn a_queue_behind_a_client_that_stalls_is_found_within_3_percent() {
     let mut good = 0;
     for seed in 0..SEEDS {
         let mut random = Random(seed);
         let capacity = 500.0 * 10f64.powf(random.unit());
-        // What a closed loop of two seconds measures: the capacity, less what its stalls cost.
+        // What a closed loop of two seconds measures: the capacity, minus the cost of its stalls.
         let estimate = capacity * (1.0 - 0.02 * random.unit());
         let (result, _) =
             search(AIM, Some(estimate), |rate, length| queue(&mut random, capacity, rate, length));
@@ -277,7 +277,7 @@ fn a_blurred_limit_is_found_within_3_percent() {
     assert!(good * 100 >= SEEDS * 95, "{good} of {SEEDS}");
 }
 
-/// A server that refuses what exceeds its capacity, under `error_share < 1%`.
+/// A server that refuses requests beyond its capacity, with `error_share < 1%`.
 #[test]
 fn a_refusal_is_found_within_3_percent() {
     let mut good = 0;
@@ -297,9 +297,9 @@ fn within(result: SearchResult, truth: f64) -> bool {
     result.holds.is_some_and(|holds| (holds / truth - 1.0).abs() <= 0.03)
 }
 
-/// One probe of a queue that serves exactly `capacity`, by a client that is stalled now and then and then sends
-/// all that was due, in steps of a millisecond; p99 < 20 ms. The audit's rule says whether the client was fit: at
-/// most 1 % of the requests over a millisecond late.
+/// One probe of a queue that serves exactly `capacity`, by a client that is stalled now and then and afterwards sends
+/// everything that was due, in steps of a millisecond; p99 < 20 ms. The client counts as fit by the audit's rule: at
+/// most 1 % of the requests more than a millisecond late.
 fn queue(random: &mut Random, capacity: f64, rate: f64, length: Length) -> (Finding, f64) {
     let steps = if length == Length::Twice { 8_000 } else { 4_000 };
     let (mut backlog, mut served, mut stalled_until) = (0.0, 0.0, 0);

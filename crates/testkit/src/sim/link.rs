@@ -1,7 +1,7 @@
-//! One simulated connection: what the client's kernel holds of it, and the server at its other end.
+//! One simulated connection: its state in the client's kernel, and the server at the other end.
 //!
-//! The script is data, so everything the server will do with a request is known, and put down with its instant,
-//! as soon as the request is sent. Nothing here moves time.
+//! The script is data, so everything that the server will do with a request is known, and scheduled, as soon as the
+//! request is sent. Nothing here advances time.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +17,7 @@ use crate::script::{Acks, Script, Service, Span, Text, Then, Way};
 pub(super) struct Link {
     pub dialed: Dialed,
     way: Way,
-    /// Bytes sent of requests that are not whole yet.
+    /// The bytes sent of requests that are not complete yet.
     request: Vec<u8>,
     /// The turn of the request that `request` begins with, and whether its response is in progress.
     serving: Option<(usize, bool)>,
@@ -26,21 +26,21 @@ pub(super) struct Link {
     acknowledged_at: Nanos,
     choke: usize,
     choked_until: Option<Nanos>,
-    /// When the server has done with the requests before.
+    /// When the server will have finished the earlier requests.
     server_free: Nanos,
-    /// From then on the server has no such connection.
+    /// From then on, the connection does not exist at the server.
     server_gone: Option<Nanos>,
-    /// Bytes written by the server and not read, and when they arrive.
+    /// Bytes written by the server and not read by the client; `segments` has their arrival times.
     pipe: VecDeque<u8>,
     segments: VecDeque<Segment>,
     ending: Option<(Nanos, Ending)>,
-    /// A reset that answers what was sent to a closed connection.
+    /// When a reset arrives because bytes were sent to a closed connection.
     refused_at: Option<Nanos>,
     error_taken: bool,
     idle_at: Option<Nanos>,
 }
 
-/// How far the connection attempt is.
+/// The state of the connection attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Dialed {
     Silent,
@@ -59,7 +59,7 @@ enum Ending {
     Reset,
 }
 
-/// Something that the client's kernel will have to tell.
+/// Something that the client's kernel will report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Edge {
     Lookup,
@@ -72,15 +72,15 @@ pub(super) enum Edge {
     IdleClose,
 }
 
-/// What the server has, next to the connection.
+/// What the server needs in addition to the connection.
 pub(super) struct Surroundings<'a> {
     pub now: Nanos,
     pub script: &'a Script,
     /// The freezes, on the clock.
     pub freezes: &'a [Span],
-    /// How many requests have begun to be sent, on all connections.
+    /// How many requests have begun to be sent, over all connections.
     pub requests: &'a mut usize,
-    /// Where edges are put down.
+    /// Schedules an edge.
     pub report: &'a mut dyn FnMut(Nanos, Edge),
 }
 
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// The connection stands from `at`, and the server waits for a request.
+    /// The connection is established at `at`, and the server waits for a request.
     pub(super) fn stands_from(&mut self, at: Nanos, report: &mut dyn FnMut(Nanos, Edge)) {
         self.server_free = at;
         match self.way.greeting.take() {
@@ -151,7 +151,7 @@ impl Link {
                 let first = !std::mem::replace(&mut self.error_taken, true);
                 Err(if first { Errno::CONNRESET } else { Errno::PIPE }.into())
             }
-            // Linux, tcp_reset(): a connection whose peer had closed before breaks with EPIPE.
+            // Linux, tcp_reset(): a connection whose peer had closed before fails with EPIPE.
             _ if self.refused_at.is_some_and(|at| at <= now) => Err(Errno::PIPE.into()),
             _ => Ok(()),
         }
@@ -167,7 +167,7 @@ impl Link {
         limit.saturating_sub(self.accepted)
     }
 
-    /// Puts down what the server will do with the requests that are there by now.
+    /// Schedules what the server will do with the requests that have been sent by now.
     fn serve(&mut self, around: &mut Surroundings<'_>) {
         while !self.request.is_empty() {
             let (turn, answered) = *self.serving.get_or_insert_with(|| {
@@ -198,7 +198,7 @@ impl Link {
         let arrival = around.now + self.way.there;
         match self.idle_at.take() {
             Some(at) if arrival >= at - self.way.back => {
-                // It crosses the server's close on the way: that edge has been put down already.
+                // It crosses the server's close in the network; that edge has been scheduled already.
                 self.idle_at = Some(at);
                 self.server_gone = Some(at - self.way.back);
             }
@@ -275,7 +275,7 @@ impl Link {
         }
     }
 
-    /// The instant of an idle close has come: whether it happens.
+    /// Called at the time of an idle close. Returns whether it happens.
     pub(super) fn closes_idle(&mut self, at: Nanos) -> bool {
         let closes = self.idle_at == Some(at);
         if closes {
@@ -290,7 +290,7 @@ impl Link {
         assert!(self.connected(now)?, "bytes are read from a connection that does not stand");
         let mut count = 0;
         let mut arrived = None;
-        // Linux reports the stamp of the last segment that a read took bytes from.
+        // Linux reports the timestamp of the last segment that a read took bytes from.
         while let Some(segment) = self.segments.front_mut().filter(|segment| segment.at <= now) {
             let taken = segment.count.min(buffer.len() - count);
             for (place, byte) in buffer[count..].iter_mut().zip(self.pipe.drain(..taken)) {
@@ -306,7 +306,7 @@ impl Link {
         }
         if count > 0 {
             let arrived = arrived.filter(|_| stamps);
-            // The event that told of these bytes may have told of the end too.
+            // The event that reported these bytes may have reported the end too.
             let ended = self.ending.is_some_and(|(at, _)| at <= now);
             return Ok(Received::Bytes { count, arrived, drained: count < buffer.len() && !ended });
         }
@@ -346,7 +346,7 @@ fn work(freezes: &[Span], from: Nanos, length: Nanos) -> Nanos {
     at + left
 }
 
-/// The length of the first whole request: a line, or an HTTP head without a body.
+/// The length of the first complete request: a line, or an HTTP head without a body.
 fn request_length(bytes: &[u8]) -> Option<usize> {
     if bytes[0].is_ascii_digit() {
         return bytes.iter().position(|&byte| byte == b'\n').map(|end| end + 1);

@@ -1,8 +1,8 @@
-//! Transcripts of real servers. `crates/codec/testdata/README.md` says how each was captured.
+//! Transcripts of real servers. `crates/codec/testdata/README.md` describes how each was captured.
 
 use super::*;
 
-/// A transcript, the methods that were sent, and what must be read.
+/// A transcript, the methods of its requests, and the expected result.
 struct Golden {
     name: &'static str,
     bytes: &'static [u8],
@@ -68,7 +68,7 @@ fn real_servers_are_read_alike_however_cut() {
 #[test]
 fn real_bodies_pass_their_checks() {
     let golden = goldens().into_iter().find(|golden| golden.name == "node-trailers").unwrap();
-    // The text spans two chunks, the digest is of the body without its framing.
+    // The text spans two chunks; the digest is of the body without its framing.
     let checks = Checks {
         expect_body_contains: Some(b"rst sec".to_vec()),
         expect_sha256: "92088ec140fc553e4b1ede202edccb65a807bbf8a38d765a3ad38013c0f13688".parse().ok(),

@@ -1,4 +1,4 @@
-//! Peers that send too much, promise too much, or send anything at all.
+//! Peers that send too much, announce too much, or send arbitrary bytes.
 
 use super::*;
 
@@ -48,7 +48,8 @@ fn bytes_that_answer_nothing_are_refused() {
     assert!(session.handle_input(b"", &mut Vec::new()).is_ok());
 }
 
-/// If this fails, a server that sends more than it announced has good responses, or its next request a bad one.
+/// If this fails, it depends on timing whether a server that sends more than it announced fails this request or the
+/// next.
 #[test]
 fn bytes_behind_a_response_are_reported_with_it() {
     let trailing = |requests: &[&'static str], input: &str| {
@@ -77,7 +78,7 @@ fn nothing_is_read_after_an_answer_that_could_not_be() {
     assert_eq!(session.handle_input(b"HTTP/1.1 204 No\r\n\r\n", out), Err(DecodeError::Unsolicited));
 }
 
-/// Bytes that look enough like answers to reach the deeper states.
+/// Bytes similar enough to responses to reach the deeper states.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         Just(b"HTTP/1.1 200 OK\r\n".to_vec()),

@@ -1,4 +1,4 @@
-//! Reads transcripts of responses whole, byte by byte and at random cuts, and holds the replies to be the same.
+//! Reads transcripts of responses whole, byte by byte and at random cuts, and checks that the replies are the same.
 
 mod golden;
 mod hostile;
@@ -14,13 +14,13 @@ use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Pro
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Reply(Reply),
-    /// Bytes that could not be read; nothing follows.
+    /// Bytes that could not be parsed; nothing follows.
     Failed(DecodeError),
     /// What the close meant for the oldest request; nothing follows.
     Closed(CloseEvent),
 }
 
-/// A connection to be: its requests by method, its depth, its checks and limits.
+/// A connection to be created: its requests by method, its depth, its checks and limits.
 struct Connection {
     methods: Vec<&'static str>,
     checks: Checks,
@@ -41,7 +41,7 @@ impl Connection {
         Web::turns(&requests, &self.checks, settings).unwrap()
     }
 
-    /// Feeds `input` in `pieces`, then closes. Holds the contract of [`Session`] at every step.
+    /// Feeds `input` in `pieces`, then closes. Checks the contract of [`Session`] at every step.
     fn endings<'a>(&self, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Ending> {
         let mut session = self.protocol().session(Origin(0));
         for index in 0..self.methods.len() {
@@ -87,7 +87,7 @@ impl Connection {
         endings
     }
 
-    /// Whole and byte by byte must agree; gives what they agree on.
+    /// Reads `input` whole and byte by byte, checks that both agree, and returns the result.
     fn read(&self, input: &[u8]) -> Vec<Ending> {
         let whole = self.endings(std::iter::once(input));
         let bytes = self.endings(input.chunks(1));

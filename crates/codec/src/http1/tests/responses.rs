@@ -1,4 +1,4 @@
-//! Answers written by hand: framing, keep-alive, pipelining and the meaning of a close.
+//! Responses written by hand: framing, keep-alive, pipelining and the meaning of a close.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn a_connection_is_kept_as_the_rules_say() {
     check(&with("1.0", ""), &[last(200, 0), IDLE]);
     check(&with("1.0", "Connection: Keep-Alive\r\n"), &[good(200, 0), IDLE]);
     check(&with("1.0", "Connection: keep-alive, close\r\n"), &[last(200, 0), IDLE]);
-    // A coding next to a length, and a coding in HTTP/1.0: read, and not kept.
+    // A coding together with a length, and a coding in HTTP/1.0: accepted, but the connection is not kept.
     let both = with("1.1", "Transfer-Encoding: chunked\r\n") + "1\r\nx\r\n0\r\n\r\n";
     check(&both, &[last(200, 1), IDLE]);
     check(

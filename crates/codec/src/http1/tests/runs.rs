@@ -1,4 +1,4 @@
-//! What a run sends, in which order, and what its checks make of the responses.
+//! What a run sends, in which order, and how its checks judge the responses.
 
 use super::*;
 

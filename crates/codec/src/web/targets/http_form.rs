@@ -9,9 +9,10 @@
 //! GET http://127.0.0.1:8080/
 //! ```
 //!
-//! As in vegeta: a line that begins with `#` is a comment, `@` ends a target, an empty line ends one, and a method
-//! in capitals begins one. Two slips that vegeta takes in silence are settled: a target line straight after headers
-//! begins a target (there it becomes a header), and `HTTP/1.1` after a URL is refused (there it joins the path).
+//! As in vegeta: a line that begins with `#` is a comment, `@` ends a target, an empty line ends one, and a method in
+//! capitals begins one. Two mistakes that vegeta accepts silently are handled: a target line directly after headers
+//! begins a target (in vegeta it becomes a header), and `HTTP/1.1` after a URL is refused (in vegeta it becomes part of
+//! the path).
 
 use std::io;
 use std::path::Path;
@@ -37,7 +38,7 @@ pub(super) fn parse(
 
 struct Reader {
     targets: Vec<Target>,
-    /// The last target may take more lines.
+    /// Whether the last target may have more lines.
     open: bool,
     /// A weight whose target has not come yet.
     weight: Option<Weight>,
@@ -98,7 +99,7 @@ impl Reader {
     }
 }
 
-/// Whether the first word is in capitals and another follows.
+/// Whether the first word is in capitals and is followed by another.
 fn begins_target(text: &str) -> bool {
     let capitals = text.bytes().take_while(u8::is_ascii_uppercase).count();
     capitals > 0 && text[capitals..].starts_with([' ', '\t'])
@@ -118,7 +119,7 @@ fn target_line(text: &str) -> Result<Request, Problem> {
     Ok(Request { method: method.to_owned(), ..Request::get(url) })
 }
 
-/// vegeta refuses a header without a value, so a file that has one was not meant for it either.
+/// vegeta refuses a header without a value, so a file that contains one was not written for vegeta either.
 fn header(text: &str) -> Result<Header, Problem> {
     let not_a_header = || Problem::NotAHeader { text: printable(text) };
     let (name, value) = text.split_once(':').ok_or_else(not_a_header)?;

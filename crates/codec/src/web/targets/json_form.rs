@@ -1,11 +1,11 @@
-//! vegeta's JSON form: one object a line, the body in base64.
+//! vegeta's JSON form: one object per line, the body in base64.
 //!
 //! ```json
 //! {"method":"POST","url":"http://127.0.0.1:8080/","header":{"X-Id":["99"]},"body":"UHVuY2gh","weight":3}
 //! ```
 //!
-//! As vegeta's schema has it, `method` and `url` are required and a key it does not know is refused; `weight` is ours.
-//! Headers go out in the order of their names, for JSON objects have none.
+//! As in vegeta's schema, `method` and `url` are required and unknown keys are refused; `weight` is an addition.
+//! Headers are sent in the order of their names, because JSON objects are unordered.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn parse_line(text: &str) -> Result<Request, Problem> {
     })
 }
 
-/// The parser saw one line only, so its own line number would mislead.
+/// The parser saw only one line, so its own line number would mislead.
 fn not_json(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);

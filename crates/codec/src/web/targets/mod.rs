@@ -1,9 +1,9 @@
-//! Reads vegeta's target files into requests: text in, requests out.
+//! Parses vegeta's target files into requests.
 //!
-//! Both of vegeta's forms are read. It opens no file itself: bodies named by the text come through a closure that
-//! the caller gives, with the path as it was written. It sends nothing and does not know the run's own headers.
+//! Both of vegeta's forms are supported. It opens no file itself: bodies named in the text are read through a closure
+//! of the caller, which gets the path as written. It sends nothing, and does not add the run's own headers.
 //!
-//! One thing is added that vegeta reads past: a weight, as a comment in the HTTP form and as a key in the JSON form.
+//! There is one addition, which vegeta ignores: a weight, as a comment in the HTTP form and as a key in the JSON form.
 
 mod http_form;
 mod json_form;
@@ -21,7 +21,7 @@ use super::url::UrlError;
 pub enum Form {
     /// `METHOD URL`, header lines, an `@file` line with the body; an empty line between targets.
     Http,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -29,7 +29,7 @@ pub enum Form {
 #[derive(Debug, Error)]
 #[error("line {line}: {problem}")]
 pub struct TargetError {
-    /// From 1.
+    /// Counted from 1.
     pub line: usize,
     pub problem: Problem,
 }
@@ -65,15 +65,15 @@ pub enum Problem {
     Request(RequestError),
 }
 
-/// The form a file is most likely in: JSON if the first line that is neither empty nor a comment opens an object.
+/// The most likely form of a file: JSON if the first line that is neither empty nor a comment begins an object.
 pub fn detect(text: &str) -> Form {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     if first.is_some_and(|line| line.starts_with('{')) { Form::Json } else { Form::Http }
 }
 
-/// Reads all targets of `text`, in the order they stand. Each may be sent as it is.
+/// Parses all targets of `text`, in order. Each has been checked and can be sent as it is.
 ///
-/// `read_body` gives the content of a file that the text names.
+/// `read_body` returns the content of a file that the text names.
 ///
 /// # Errors
 ///
@@ -92,7 +92,7 @@ pub fn parse(
     Ok(targets.into_iter().map(|target| target.request).collect())
 }
 
-/// A request and where it stands.
+/// A request and the line on which it begins.
 #[derive(Debug)]
 struct Target {
     line: usize,

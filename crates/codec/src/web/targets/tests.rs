@@ -1,4 +1,4 @@
-//! Target files as people write them, and the message each slip is answered with.
+//! Target files as people write them, and the error message for each mistake.
 
 use std::io;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn check_refused(text: &str, line: &str, cure: &str) {
     assert!(error.starts_with(line) && error.contains(cure), "{text}: {error}");
 }
 
-/// The examples of vegeta's own documentation, but for the password in a URL, which is refused with a cure.
+/// The examples of vegeta's own documentation, except for the password in a URL, which is refused with advice.
 #[test]
 fn the_documented_examples_are_read() {
     check(
@@ -123,7 +123,7 @@ fn slips_in_the_json_form_are_answered_with_a_cure() {
     check_refused(injected, "line 1", "remove it");
 }
 
-/// Found by fuzzing: a lone carriage return in a weight broke the line of the error.
+/// Found by fuzzing: a lone carriage return in a weight broke the line of the error message.
 #[test]
 fn an_error_is_one_line_whatever_the_file_holds() {
     let files = [

@@ -1,4 +1,4 @@
-//! What a watch did not see although it happened, and what it saw and cannot tell exactly: counts, each by its cause.
+//! What a watch did not see although it happened, and what it saw but cannot report exactly: a count per cause.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl Losses {
         *self = self.with(other, u64::saturating_add);
     }
 
-    /// What came since `before`; none of a count that is behind it.
+    /// What was added since `before`; 0 for a count that is less than before.
     pub fn since(&self, before: &Losses) -> Losses {
         self.with(before, u64::saturating_sub)
     }
@@ -48,7 +48,7 @@ impl Losses {
         *self == Losses::default()
     }
 
-    /// Events and requests of which nothing was kept: what the requests around them did is not all known.
+    /// Events and requests that were not recorded at all: what happened to the requests around them is not fully known.
     pub fn of_events(&self) -> u64 {
         self.ring_full.saturating_add(self.map_full).saturating_add(self.recursion)
     }
@@ -70,7 +70,7 @@ impl Inexact {
         *self = self.with(other, u64::saturating_add);
     }
 
-    /// As [`Losses::since`].
+    /// Like [`Losses::since`].
     pub fn since(&self, before: &Inexact) -> Inexact {
         self.with(before, u64::saturating_sub)
     }
@@ -103,8 +103,8 @@ mod tests {
         assert_eq!((sum, sum.is_empty(), Losses::default().is_empty()), (expected, false, true));
     }
 
-    /// If this fails, the lines of a series do not sum to its totals, or a count that cannot be read for once is a
-    /// panic.
+    /// If this fails, the lines of a series do not sum to its totals, or a count that temporarily cannot be read causes
+    /// a panic.
     #[test]
     fn what_came_since_sums_to_the_whole() {
         let inexact = |n| Inexact { forgotten_slices: n, joined_arrivals: 2 * n, missed_switches: 3 * n };
