@@ -21,7 +21,6 @@ pub mod mode;
 pub mod observe;
 pub mod options;
 pub mod prepare;
-pub mod protocol;
 pub mod record_lock;
 pub mod record_mode;
 pub mod records;

@@ -18,7 +18,7 @@ use units::{Bytes, Nanos};
 use crate::environment::Environment;
 use crate::load::{self, LoadSpec, load, window};
 use crate::options::{GivenOptions, or_default};
-use crate::protocol::DriveProtocol;
+use protocols::DriveProtocol;
 use crate::replay::{self, Replayed};
 use crate::requests_file::KeepRequests;
 use crate::scenario_file::{self, Merged};

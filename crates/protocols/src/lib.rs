@@ -1,11 +1,14 @@
-//! What a run sends: requests that take turns, or a scenario. The engine is made for each, so that the plain one
-//! pays nothing for the other.
+//! What a run can send, and where the engine is compiled for it.
+//!
+//! The engine is generic over the protocol, so that each pays only for itself. Its code is generated where the type is
+//! known: here, in a crate that is fully optimised. The crate that carries out runs is not, because it compiles faster
+//! and its own code runs once per run.
 
 use codec::web::{Turns, Web};
 use engine::{Controls, Finished, Listener, RunError, RunPlan};
 use scenario::Scenario;
 
-/// What a run sends.
+/// What a run sends: requests that take turns, or a scenario.
 #[derive(Debug)]
 pub enum DriveProtocol {
     RoundRobin(Web<Turns>),
@@ -13,7 +16,8 @@ pub enum DriveProtocol {
 }
 
 impl DriveProtocol {
-    /// Drives `plan`; see [`engine::run`].
+    /// Drives `plan` until it ends; see [`engine::run`].
+    ///
     /// # Errors
     ///
     /// Those of the engine.
@@ -29,7 +33,7 @@ impl DriveProtocol {
         }
     }
 
-    /// The versions that were spoken, once something was.
+    /// The protocol versions that were negotiated; `None` before the first response.
     pub fn used_protocols(&self) -> Option<String> {
         match self {
             DriveProtocol::RoundRobin(web) => web.used_protocols(),
@@ -37,7 +41,7 @@ impl DriveProtocol {
         }
     }
 
-    /// The scenario, where it is one.
+    /// The scenario, if it is one.
     pub fn scenario(&self) -> Option<&Scenario> {
         match self {
             DriveProtocol::RoundRobin(_) => None,
