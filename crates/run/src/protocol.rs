@@ -1,5 +1,5 @@
-//! What a run sends: requests that take turns, or a scenario. The engine is made for each, so that the plain one
-//! pays nothing for the other.
+//! What a run sends: requests in turn, or a scenario. The engine is compiled for each, so that plain requests do not
+//! pay for scenarios.
 
 use codec::web::{Turns, Web};
 use engine::{Controls, Finished, Listener, RunError, RunPlan};
@@ -13,10 +13,10 @@ pub enum DriveProtocol {
 }
 
 impl DriveProtocol {
-    /// Drives `plan`; see [`engine::run`].
+    /// Generates the load of `plan`; see [`engine::run`].
     /// # Errors
     ///
-    /// Those of the engine.
+    /// The errors of the engine.
     pub fn run(
         &self,
         plan: &RunPlan,
@@ -29,7 +29,7 @@ impl DriveProtocol {
         }
     }
 
-    /// The versions that were spoken, once something was.
+    /// The HTTP versions in use, once there is a connection.
     pub fn used_protocols(&self) -> Option<String> {
         match self {
             DriveProtocol::RoundRobin(web) => web.used_protocols(),
@@ -37,7 +37,7 @@ impl DriveProtocol {
         }
     }
 
-    /// The scenario, where it is one.
+    /// The scenario, if it is one.
     pub fn scenario(&self) -> Option<&Scenario> {
         match self {
             DriveProtocol::RoundRobin(_) => None,
