@@ -1,4 +1,4 @@
-//! What a run's figures say of a metric: the value, a lower bound of it, or why there is none.
+//! The figure of a metric in a run: the value, a lower bound for it, or why there is none.
 
 use record::document::{QuantileValue, Quantity, Reading};
 use record::{Durations, Interval, Outcome};
