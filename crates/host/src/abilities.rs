@@ -496,7 +496,7 @@ mod tests {
         check(&abilities, "steal", Status::Ok, "0.20 % since boot");
         check(&abilities, "interrupt_time", Status::Ok, "accounted for");
         check(&abilities, "fentry", Status::Missing, "functions cannot be traced");
-        // A quota of any group above counts.
+        // A quota of any parent group counts.
         check(&abilities, "cpu_quota", Status::Limited, "cpu.max 50000 100000");
     }
 

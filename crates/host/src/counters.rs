@@ -1,7 +1,7 @@
 //! Counters of this host around a run: quotas, stolen time, pressure, drops, descriptors.
 //!
-//! Counters are read once per interval; what counts is the difference between two readings. A counter that cannot be
-//! read is absent, and [`Counters::missing`] has the reason.
+//! Counters are read once per interval; the difference between two readings is used. A counter that cannot be read is
+//! absent, and [`Counters::missing`] has the reason.
 
 use std::fs;
 

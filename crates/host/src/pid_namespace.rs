@@ -1,4 +1,4 @@
-//! Whether this program sees processes by the host's ids.
+//! Whether this program sees processes by the host's process IDs.
 //!
 //! Programs in the kernel see processes by the host's ids. Inside a PID namespace, as in containers, the same process
 //! has another id, and the host's id names another process or none.

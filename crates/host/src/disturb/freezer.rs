@@ -38,7 +38,7 @@ pub(crate) struct Freezer {
 }
 
 impl Freezer {
-    /// Prepares the group. `version` asks for one of the two kinds of groups.
+    /// Prepares the group. `version` selects one of the two kinds of groups.
     ///
     /// # Errors
     ///

@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(find(60, 70), (50, 100));
         assert_eq!(find(50, 100), (50, 100));
         assert_eq!(find(40, 120), (0, 150));
-        // Beyond the last one: what is known so far.
+        // After the last sample: what is known so far.
         assert_eq!(find(160, 200), (150, 150));
         assert_eq!(around([&[], &[]], Nanos::ZERO, Nanos::ZERO), None);
     }

@@ -232,7 +232,7 @@ fn a_read_by_io_uring_does_not_end_the_work_of_a_thread() {
 }
 
 proptest! {
-    /// Promise 1 for the server's side: whatever threads do, the parts of a request are its time.
+    /// Whatever threads do, the parts of a request sum to its response time.
     #[test]
     fn parts_sum_to_the_response(
         steps in proptest::collection::vec((0usize..3, 0usize..5, 1u64..4, 0usize..PARTS, 0u64..1_000), 1..200)

@@ -50,7 +50,7 @@ impl Programs {
                 _ => links.push(program.attach().map_err(|e| refused(&e))?),
             }
         }
-        // Without it the cost is absent, and reported as such.
+        // Without it the cost is absent, and the record states that.
         let statistics = keep_statistics().ok();
         Ok(Programs { object, links, statistics, began: Nanos::ZERO })
     }
@@ -63,7 +63,7 @@ impl Programs {
     pub fn watch(&mut self, processes: &[u32], now: Nanos) -> Result<(), LoadError> {
         self.began = now;
         let only_process = if let [only] = processes { *only } else { 0 };
-        // First, so that no thread is found before there is a begin.
+        // First, so that no thread is found before the beginning is set.
         self.control(Control { began: now.0, ended: 0, only_process, pad: 0 })?;
         let known = map(&self.object, "processes");
         for process in processes {
