@@ -7,7 +7,7 @@
 //! | `http_req_connecting`, `_tls_handshaking`, `_sending`, `_waiting`, `_receiving` | `connect`, `tls`, `send`, `wait`, `receive` |
 //! | `http_req_failed` | the share of what was scheduled that did not end `ok` |
 //! | `dropped_iterations` | `queue_full` and `not_sent` |
-//! | `parallax_response` | response, which k6 has not: from when a request was due |
+//! | `parallax_response` | response time, from when a request was due; k6 has no such figure |
 //!
 //! k6 counts a phase that a request did not pass as 0, and includes failed requests. Here a trend covers the `ok`
 //! requests that passed the phase; one that none passed is left out, and so is a percentile that the sample cannot

@@ -1,4 +1,4 @@
-//! `parallax watch`: a running server, from its kernel.
+//! `parallax watch`: observes a running server from its kernel.
 
 mod args;
 mod progress;

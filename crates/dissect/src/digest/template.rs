@@ -9,12 +9,12 @@ pub struct RouteTemplate {
 }
 
 impl RouteTemplate {
-    /// Method and path, as they were written.
+    /// Method and path, as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a request is of this route. `path` has no query.
+    /// Whether a request matches this route. `path` has no query.
     ///
     /// # Cost
     ///

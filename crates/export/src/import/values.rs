@@ -7,7 +7,7 @@ use record::import::{ImportedQuantile, ImportedTime};
 use stats::quantile_ranks;
 use units::Nanos;
 
-/// Over half an hour; each second takes a histogram of 270 KiB for every column of the file.
+/// Over half an hour; each second uses a histogram of 270 KiB for every column of the file.
 const MOST_SECONDS: usize = 2_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
