@@ -29,7 +29,7 @@ pub(super) fn littles_law(evidence: &Evidence<'_>) -> Option<Finding> {
     let total = evidence.total;
     let stamped: u128 =
         ON_THE_WAY.into_iter().filter_map(|phase| total.phase(phase)).map(Durations::sum_ns).sum();
-    // Of failed requests only the age is kept, any part of which they may have been in flight.
+    // For failed requests only the age is known, any part of which they may have been in flight.
     let failed = Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok);
     let ages: u128 = failed.filter_map(|outcome| total.failed(outcome)).map(Durations::sum_ns).sum();
     let slack = u128::from(total.ended()) * u128::from(STAMP_SLACK.0);
@@ -211,8 +211,8 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
 const NEEDED: [(&str, u64); 5] =
     [("p50", 6), ("p95", 72), ("p99", 368), ("p99.9", 3_688), ("p99.99", 36_887)];
 
-/// Neighboring requests are alike, so a million of them may be worth only a thousand independent ones. This is a note and
-/// no reason to doubt what was measured: it says how much other runs may differ.
+/// Neighboring requests are alike, so a million of them may be worth only a thousand independent ones. This is a note,
+/// not a reason to doubt the measurement: it states how much other runs may differ.
 pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
     let effective = effective_size(evidence)?;
     let n = evidence.total.counts.ok;
@@ -290,7 +290,7 @@ mod tests {
         values
     }
 
-    /// If this fails, so few seconds are called a trend more often than the limit says.
+    /// If this fails, a trend is reported for so few seconds more often than the limit allows.
     #[test]
     fn chance_makes_a_trend_of_the_fewest_seconds_in_less_than_1_of_100() {
         let all: usize = (1..=FEWEST_SECONDS).product();

@@ -15,7 +15,7 @@ pub struct CommandLine<'a> {
 }
 
 impl<'a> CommandLine<'a> {
-    /// The subcommand that was typed; `None` where none was.
+    /// The subcommand that was typed; `None` if none was.
     pub fn verb(&self) -> Option<CommandLine<'a>> {
         let (name, matches) = self.matches.subcommand()?;
         Some(CommandLine { command: self.command.find_subcommand(name)?, matches })

@@ -286,7 +286,7 @@ impl Exchanges {
         }
     }
 
-    /// The client's bytes are framed again: bytes that were not captured before are no longer waited for.
+    /// The client's bytes are framed again: requests in bytes that were not captured before are no longer expected.
     pub(crate) fn forget_unseen(&mut self) {
         self.unseen = None;
     }

@@ -49,7 +49,7 @@ fn a_short_capture_invents_no_request_and_loses_none_whose_header_it_has() {
     }
 }
 
-/// A pipeline of which only the first commands are captured: the responses count the others.
+/// A pipeline with only the first commands captured: the responses count the others.
 #[test]
 fn responses_count_the_requests_that_were_not_captured() {
     for name in ["redis-bench-set", "redis-bench-get"] {

@@ -60,7 +60,7 @@ impl Others {
     }
 }
 
-/// Waiting of one request behind others.
+/// Time that one request waited for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Behind {
     /// While it was unread.

@@ -236,7 +236,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The column `name`, one value per row; `None` where the file has no such column.
+    /// The column `name`, one value per row; `None` if the file has no such column.
     pub(crate) fn column<D: DataType>(&self, name: &str) -> Result<Option<Vec<Option<D::T>>>, RowsError> {
         let metadata = self.reader.metadata();
         let schema = metadata.schema_descr();

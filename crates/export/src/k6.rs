@@ -39,7 +39,7 @@ pub fn summary(document: &Document) -> Option<Value> {
     put("data_sent", counter(totals.bytes_sent));
     put("data_received", counter(totals.bytes_received));
     put("dropped_iterations", counter(ended_in(results, &[Outcome::QueueFull, Outcome::NotSent])));
-    // As in k6, `passes` are the requests of which it is true that they failed.
+    // As in k6, `passes` counts the requests that failed, because the metric is the rate of failures.
     put(
         "http_req_failed",
         json!({

@@ -243,7 +243,7 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     Some(advice_of("pool-owns", finding, sizing.reason(view)))
 }
 
-/// What Little's law says about the size of the pool.
+/// What Little's law implies for the size of the pool.
 enum Sizing {
     /// The pool is large enough; the text says what to look for.
     Enough(Phrase),

@@ -2,7 +2,7 @@
 //!
 //! One grammar for thresholds (`--fail-if`: the run fails if the condition is true) and for objectives (which must be
 //! true). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
-//! A condition that the sample cannot decide is neither true nor false, and says why.
+//! A condition that the sample cannot decide is neither true nor false, and states why.
 
 mod metric;
 mod parse;

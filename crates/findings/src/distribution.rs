@@ -49,7 +49,7 @@ pub(crate) fn response_quantile(total: &Interval, q: f64) -> QuantileValue {
     one(censored.population(), q, |ranks| censored.quantile(ranks))
 }
 
-/// The `ok` requests together with those that were never answered, of which only a lower bound is known.
+/// The `ok` requests together with those without a response, for which only a lower bound is known.
 struct Censored<'a> {
     ok: Option<&'a Durations>,
     /// The `ok` values and the unanswered at their ages.

@@ -17,11 +17,10 @@ use crate::words::quantile_cell;
 /// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as the
 /// counts have at most three digits each.
 /// The quantiles are those of this second alone; the report merges the histograms. A second with too few requests for
-/// p99 shows `max` instead; a part of a second, in which the last responses came, has
-/// counts and no rates.
+/// p99 shows `max` instead; a partial second, in which the last responses came, has counts and no rates.
 pub fn second_line(second: &Second, load: &Load) -> String {
     let rates = IntervalRates::of(second);
-    // A part of a second has counts and no rates.
+    // A partial second has counts and no rates.
     let is_whole = second.length_ns >= WHOLE.0;
     let shown = |n: u64, per_s: f64| if is_whole { rate(per_s) } else { count(n) };
     let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);

@@ -121,7 +121,7 @@ impl Files {
         self.text(path)?.parse().ok()
     }
 
-    /// Whether a kernel option is built in; `None` where the kernel does not publish its configuration.
+    /// Whether a kernel option is built in; `None` if the kernel does not publish its configuration.
     fn is_configured(&self, option: &str) -> Option<bool> {
         let config = self.config.as_ref()?;
         Some(config.lines().any(|line| line.strip_prefix(option) == Some("=y")))

@@ -214,7 +214,7 @@ impl Shared {
         let every = settings.every;
         let mut before = waited();
         let mut due = clock::now() + every;
-        // The thread does not wait while somebody takes the wakes: it would measure its own lock.
+        // The thread does not block while a caller takes the wakes: it would measure its own lock.
         let mut own = Vec::with_capacity(64);
         while !self.stop.load(Ordering::Relaxed) {
             clock::sleep_until(due);

@@ -17,7 +17,7 @@ pub struct Style {
     pub unicode: bool,
     /// Columns. Below 100 the table leaves out what is least important.
     pub width: usize,
-    /// Whether the reader asked for details: reasons with their limits and advice, intervals, options, the host.
+    /// Whether the reader requested details: reasons with their limits and advice, intervals, options, the host.
     pub details: bool,
 }
 

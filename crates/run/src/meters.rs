@@ -51,7 +51,7 @@ pub struct Seen {
 }
 
 impl Meters {
-    /// Starts one meter per entry of `cpus`, pinned to it where it names a CPU.
+    /// Starts one meter per entry of `cpus`, pinned to that CPU if the entry is not `None`.
     ///
     /// # Errors
     ///

@@ -92,7 +92,7 @@ pub struct RunOption {
     /// The name on the command line, without dashes.
     pub name: &'static str,
     pub group: Group,
-    /// Where it is in a spec, as JSON pointers; the last one where no request says otherwise.
+    /// JSON pointers to its places in a spec. The request decides which of several is used.
     paths: &'static [&'static str],
     shape: Shape,
     /// The default value, if it does not depend on anything else.

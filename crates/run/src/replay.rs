@@ -49,7 +49,7 @@ pub struct Replayed {
     pub requests: Vec<web::Request>,
     /// The index of the request to send at each time.
     pub turns: Vec<u32>,
-    /// Absent where no requests are replayed.
+    /// `None` if no requests are replayed.
     pub recorded: Option<Recorded>,
     pub facts: Option<ReplayFacts>,
 }

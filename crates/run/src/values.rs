@@ -89,7 +89,7 @@ impl<T> schemars::JsonSchema for Written<T> {
     }
 }
 
-/// The value of a field, where it is given.
+/// The value of a field, if it is given.
 pub fn value<T>(field: &Option<Written<T>>) -> Option<&T> {
     field.as_ref().map(|written| &written.value)
 }

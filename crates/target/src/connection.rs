@@ -42,7 +42,7 @@ pub(crate) struct Connection {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ready {
     pub readable: bool,
-    /// The peer has closed its side. Reported only where [`Connection::interest`] asks for it.
+    /// The peer has closed its side. Reported only if [`Connection::interest`] includes it.
     pub hung_up: bool,
     /// Failed, or closed on both sides.
     pub broken: bool,

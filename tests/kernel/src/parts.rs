@@ -191,7 +191,7 @@ fn held_back(requests: usize) -> Verdict {
     check_parts("held back", &joined.pairs, true)
 }
 
-/// Bytes that arrived and were not read yet are queued before the request, and are none of its parts.
+/// Bytes that arrived and were not read yet are queued before the request, and are not part of it.
 #[test]
 fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     quiet::in_trials(late_reads);

@@ -67,7 +67,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Prints tables as the options say.
+/// Prints tables according to the options.
 struct Printer<'a> {
     args: &'a Args,
     style: Style,

@@ -64,7 +64,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reports that the watch has begun, and starts what is shown meanwhile.
+/// Reports that the watch has begun, and starts the display.
 fn begin(
     args: &Args,
     spec: &WatchSpec,

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A method and a path in which `{NAME}` stands for one segment: `GET /reset/{token}`.
+/// A method and a path in which `{NAME}` matches one segment: `GET /reset/{token}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteTemplate {
     text: Box<str>,

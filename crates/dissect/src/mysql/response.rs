@@ -203,7 +203,7 @@ fn has_more(packet: &Packet<'_>) -> bool {
     flags(packet).is_some_and(|flags| flags & MORE_RESULTS != 0)
 }
 
-/// The server's status in an OK or EOF packet. `None` where it was not captured.
+/// The server's status in an OK or EOF packet. `None` if it was not captured.
 fn flags(packet: &Packet<'_>) -> Option<u16> {
     let payload = packet.payload;
     let at = if is_eof(packet) {

@@ -79,7 +79,7 @@ fn wrk_is_service_and_wrk2_is_response() {
         (wrk.connections, wrk.elapsed_ns, wrk.bytes_received),
         (Some(4), Some(2_000_000_000), Some(533_248))
     );
-    // wrk has no line of errors where there were none.
+    // wrk prints no line of errors if there were none.
     assert_eq!((wrk.ok, wrk.failed, wrk.bytes_sent), (Some(3_603), Some(0), None));
     assert_eq!((wrk.throughput_per_s, wrk.request_rate_per_s), (Some(1_801.5), Some(1_799.76)));
 
@@ -177,7 +177,7 @@ fn hey_is_read_with_its_quirks() {
     assert_eq!(refused.verdict.as_ref().unwrap().word, VerdictWord::Invalid);
     let results = refused.results;
     assert_eq!((results.requests, results.ok, results.failed), (Some(20), Some(0), Some(20)));
-    // hey prints 0 and NaN where it has nothing.
+    // hey prints 0 and NaN if it has no value.
     assert_eq!((results.times[0].max_ns, results.times[0].mean_ns), (None, None));
     assert!(results.errors[0].original.ends_with("connection refused"));
 }

@@ -1,4 +1,4 @@
-//! Durations that a tool wrote one by one, collected by the second in which they ended.
+//! Durations that a tool lists individually, collected by the second in which they ended.
 
 use std::collections::BTreeMap;
 

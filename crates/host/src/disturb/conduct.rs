@@ -31,7 +31,7 @@ pub trait Disturbance {
         Ok(())
     }
 
-    /// Applies the disturbance. `end` is when it will be undone, on the monotonic clock, where that is known.
+    /// Applies the disturbance. `end` is when it will be undone, on the monotonic clock, if that is known.
     ///
     /// # Errors
     ///

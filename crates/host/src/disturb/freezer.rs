@@ -169,7 +169,7 @@ impl Drop for Freezer {
     fn drop(&mut self) {
         let _ = self.thaw();
         if let Some(home) = &self.home {
-            // Where it fails, the guard tries again.
+            // If it fails, the guard tries again.
             let _ = bring_home(self.version, &self.group, home);
         }
     }

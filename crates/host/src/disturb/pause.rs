@@ -25,7 +25,7 @@ pub enum PauseMethod {
 pub struct Pause {
     victim: Victim,
     _claim: Claim,
-    /// `None` where signals do it.
+    /// `None` if signals do it.
     freezer: Option<Freezer>,
     armed: Option<Armed>,
     /// Since when it has been stopped.

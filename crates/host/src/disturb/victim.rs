@@ -219,7 +219,7 @@ mod tests {
         assert!(matches!(Victim::open(own, Force::Yes), Err(DisturbError::Never { .. })));
         assert!(matches!(Victim::open(parent, Force::No), Err(DisturbError::Guarded { .. })));
         assert!(Victim::open(parent, Force::Yes).is_ok());
-        // The first kernel thread, where it is visible.
+        // The first kernel thread, if it is visible.
         if Stat::read(2).is_some_and(|stat| stat.name == "kthreadd") {
             assert!(matches!(Victim::open(2, Force::Yes), Err(DisturbError::Never { .. })));
         }

@@ -15,7 +15,7 @@ use units::Nanos;
 use crate::cgroup::Quota;
 use crate::counters::{Missing, cpu_pressure, stolen_of};
 
-/// The accounts at one moment; `None` where the kernel does not keep one.
+/// The accounts at one moment; `None` if the kernel does not keep one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sample {
     /// When they were read, on the monotonic clock.

@@ -14,7 +14,7 @@ use crate::cgroup::{Hierarchy, place};
 /// The folders of one group: one in version 2, one per controller in version 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ControlGroup {
-    /// Where the CPU time is, and the processes.
+    /// Directory with the CPU time and the processes.
     cpu: PathBuf,
     memory: Option<PathBuf>,
     storage: Option<PathBuf>,

@@ -265,7 +265,7 @@ pub fn is_process(pid: u32) -> bool {
     reader.name(pid).is_ok_and(|(_, kernel_thread)| !kernel_thread)
 }
 
-/// Memory of a process in bytes, each page divided by the number of processes that share it (PSS); `None` where this
+/// Memory of a process in bytes, each page divided by the number of processes that share it (PSS); `None` if this
 /// user may not see it.
 ///
 /// # Cost

@@ -141,7 +141,7 @@ fn a_run_that_broke_says_so_in_its_record() {
     let mut interval = Interval::default();
     interval.length = Nanos::from_secs(1);
     keeper.interval(&mut interval);
-    // As the engine does where it cannot start a worker.
+    // As the engine does if it cannot start a worker.
     controls.stop();
     let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
     assert!(conducted.write_error.is_none(), "{:?}", conducted.write_error);

@@ -16,7 +16,7 @@ use crate::record_lock::RecordLock;
 pub struct Keeper {
     /// The document so far; its body is that of the beginning.
     pub document: Observation,
-    /// `None` where no record is kept.
+    /// `None` if no record is kept.
     folder: Option<(ObservationWriter, Option<RecordLock>)>,
     /// The first error, and the offset from which data is missing.
     damage: Option<(RecordError, Nanos)>,

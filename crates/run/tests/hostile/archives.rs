@@ -37,7 +37,7 @@ pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
     })
 }
 
-/// An archive of a few entries, of which some are hostile, damaged or not.
+/// An archive of a few entries, some of which may be hostile or damaged.
 pub fn archive(draw: &mut Draw) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
     for _ in 0..draw.below(5) {

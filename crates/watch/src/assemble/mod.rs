@@ -4,7 +4,7 @@
 //! is added to the connection that the thread worked for. A request is what the dissector finds in the bytes of a
 //! connection. Its timestamps are those of the read that brought its last byte and of the write that sent the last
 //! byte of its response, its parts are what was added to its connection between the two, and the rest is `loop_wait`.
-//! So the parts sum to the response whatever happens.
+//! So the parts sum to the response time whatever happens.
 
 mod account;
 mod connection;

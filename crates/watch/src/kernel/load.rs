@@ -192,7 +192,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses. Where there is no room for all of them, none counts as new.
+    /// When the kernel refuses. If there is no room for all of them, none counts as new.
     pub fn set_old_sockets(&mut self, inodes: &[u64]) -> Result<(), LoadError> {
         let old = map(&self.object, "old_sockets");
         if inodes.iter().any(|inode| old.update(&inode.to_ne_bytes(), &[1], MapFlags::ANY).is_err()) {

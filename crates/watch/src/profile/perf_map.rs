@@ -1,6 +1,6 @@
 //! Names of code generated at run time, as its compiler publishes them: `/tmp/perf-PID.map`.
 //!
-//! A line is `START SIZE NAME`, the first two in hexadecimal; a later line wins where it overlaps an earlier one.
+//! A line is `START SIZE NAME`, the first two in hexadecimal; a later line replaces what it overlaps.
 //! The file may have hundreds of MiB and untrusted content: it is read line by line, and only the names of addresses
 //! that were seen are kept.
 

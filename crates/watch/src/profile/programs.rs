@@ -73,7 +73,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Also counts a process whose fork was not seen. Where there is no room, it is left out.
+    /// Also counts a process whose fork was not seen. If there is no room, the process is left out.
     pub fn follow(&self, pid: u32) {
         let nobody = 0_u32.to_ne_bytes();
         let known = map(&self.object, "processes").update(&pid.to_ne_bytes(), &nobody, MapFlags::ANY);
@@ -175,7 +175,7 @@ impl Programs {
         found
     }
 
-    /// The cost of the programs so far; `None` where the kernel does not report it.
+    /// The cost of the programs so far; `None` if the kernel does not report it.
     pub fn cost(&self) -> Option<Cost> {
         self.statistics.as_ref()?;
         let mut sum = Cost::default();

@@ -31,7 +31,7 @@ class Database implements DataSource {
     /** Thrown when a statement is created, and when the pool resets a returned connection; null for nothing. */
     volatile SQLException fault;
 
-    /** What comes of the next that asks for it is this executor. */
+    /** The executor that the last {@code setNetworkTimeout} was given. */
     volatile Executor timeoutExecutor;
 
     private volatile int loginTimeout;
