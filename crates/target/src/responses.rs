@@ -151,7 +151,7 @@ impl Responses {
             }
             _ => {}
         }
-        // A response cannot be planned to leave before the one ahead of it.
+        // A response cannot be intended to leave before the one ahead of it.
         if let Some(instant) = &mut intended {
             *instant = (*instant).max(self.last_intended);
             self.last_intended = *instant;
@@ -378,7 +378,7 @@ mod tests {
         let (response, lateness) = (&ctx.tally.response, &ctx.tally.lateness);
         assert_eq!((response.min(), response.max()), (Some(Nanos(32_000)), Some(Nanos(32_000))));
         assert_eq!(ctx.tally.handed.min(), Some(Nanos(31_200)));
-        // The second was planned to leave no earlier than the first, which is ahead of it.
+        // The second was intended to leave no earlier than the first, which is ahead of it.
         assert_eq!(
             (lateness.count(), lateness.min(), lateness.max()),
             (2, Some(Nanos(2_000)), Some(Nanos(2_000)))

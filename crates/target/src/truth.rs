@@ -171,8 +171,8 @@ impl Truth {
         &self.tally.response
     }
 
-    /// From the planned instant of a delayed response to the acceptance of its last byte: the server's own lateness.
-    /// The planned instant is never before that of the response ahead of it in the pipeline.
+    /// From the intended instant of a delayed response to the acceptance of its last byte: the server's own lateness.
+    /// The intended instant is never before that of the response ahead of it in the pipeline.
     pub fn lateness(&self) -> &Distribution {
         &self.tally.lateness
     }

@@ -1,7 +1,7 @@
 //! The planted server's own account of a request: the truth that an observer is compared with.
 //!
 //! Times of the monotonic clock, the thread's CPU clock, and the kernel's own count of how long the thread waited for a
-//! CPU. What is in none of them is blocked time, and the step shows on what.
+//! CPU. Time that is neither CPU time nor such a wait is blocked time, and the step shows on what.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};

@@ -204,7 +204,7 @@ const ROOTS: [&str; 12] = [
     "runtime.goexit.abi0",
     "runtime.mstart",
 ];
-/// More than any reader looks at.
+/// As many as a reader will look at.
 const NAMELESS_MOST: usize = 8;
 const SLEEPERS_MOST: usize = 20;
 

@@ -5,7 +5,7 @@ use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::*;
 
-/// More than the time by which the guard's wait exceeds a pause.
+/// Longer than a pause plus the time that the guard waits, with some margin.
 const LATE: Nanos = Nanos::from_millis(1_800);
 
 /// If this fails, a disturbance that the guard has given up as overdue is applied after all, with nothing to undo it.
