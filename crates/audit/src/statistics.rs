@@ -179,7 +179,7 @@ impl Drift {
         self.is_large(limit) && is_no_chance
     }
 
-    /// The half in which the median second has none.
+    /// The half whose median second has a figure of 0.
     fn stopped(&self) -> Option<&'static str> {
         match self.ratio {
             0.0 => Some("second"),
