@@ -1,4 +1,4 @@
-//! `cargo xtask bpf`: the kernel's side, from C to the objects that are committed.
+//! `cargo xtask bpf`: compiles the kernel's side from C to the committed objects.
 //!
 //! Building and running Parallax needs no C compiler: the objects in `crates/watch/objects` are part of the source.
 //! They come from one compiler version and the headers of the linked libbpf, with no path of the build machine in
@@ -15,7 +15,7 @@ use serde::Deserialize;
 const COMPILER: &str = "clang-14";
 const STRIP: &str = "llvm-strip-14";
 
-/// The folder's name, and the compiler's word for the machine.
+/// The directory's name, and the compiler's name of the machine.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "x86"), ("aarch64", "arm64")];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Mode {
     Check,
 }
 
-/// Compiles every program for every machine. False when a committed object is not what its source makes.
+/// Compiles every program for every machine. False if a committed object differs from what its source compiles to.
 pub fn run(root: &Path, mode: Mode, out: &mut impl Write) -> anyhow::Result<bool> {
     let headers = libbpf_headers(root)?;
     let scratch = root.join("target/bpf");
@@ -78,7 +78,7 @@ fn sources(folder: &Path) -> anyhow::Result<Vec<String>> {
 
 fn compile(root: &Path, scratch: &Path, source: &str, machine: &str) -> anyhow::Result<Vec<u8>> {
     let object = scratch.join(format!("{source}.{machine}.o"));
-    // The compiler writes the paths it is given into the object: they are relative, from a folder that has no name.
+    // The compiler writes the paths it is given into the object: they are relative, from a fixed working directory.
     let folder = root.join("crates/watch/bpf");
     run_tool(
         Command::new(COMPILER)
@@ -92,7 +92,7 @@ fn compile(root: &Path, scratch: &Path, source: &str, machine: &str) -> anyhow::
             .args(["-c", &format!("{source}.c"), "-o"])
             .arg(&object),
     )?;
-    // Takes the debugger's part; what the loader needs stays.
+    // Removes debug information; what the loader needs stays.
     run_tool(Command::new(STRIP).arg("-g").arg(&object))?;
     fs::read(&object).with_context(|| format!("cannot read {}", object.display()))
 }
@@ -119,7 +119,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Those of the libbpf that is linked, where cargo keeps its source.
+/// The headers of the libbpf that is linked, where cargo keeps its source.
 fn libbpf_headers(root: &Path) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

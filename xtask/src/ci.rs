@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: the steps that have to pass, in order, up to the first stage in which one fails.
+//! `cargo xtask ci`: the steps that must pass, in order, up to the first stage in which one fails.
 //!
 //! The list here is the only one: `make test` and continuous integration call it. Installs nothing.
 
@@ -28,10 +28,11 @@ pub fn run(root: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The name of the step that failed, if one did. `times` gets the name and the wall-clock time of each that ran.
+/// The name of the step that failed, if one did. `times` receives the name and the wall-clock time of each step that
+/// ran.
 fn run_all(root: &Path, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Result<Option<&'static str>> {
     for stage in STAGES {
-        // Maven's compiler fills the core that cargo leaves idle while it links.
+        // Maven's compiler uses the core that cargo leaves idle while it links.
         let meanwhile = stage.meanwhile.map(|step| {
             let root = root.to_owned();
             thread::spawn(move || timed(&root, step))
@@ -71,7 +72,7 @@ fn timed(root: &Path, step: &Step) -> anyhow::Result<(bool, Duration)> {
     Ok((passed, began.elapsed()))
 }
 
-/// Clippy's compiler in place of Rust's: lints and code by one compilation, where `cargo clippy` would compile all
+/// Clippy's compiler instead of Rust's: lints and code in one compilation, while `cargo clippy` would compile all
 /// dependencies and the workspace once more.
 const LINTED: &[(&str, &str)] = &[("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")];
 
@@ -100,9 +101,9 @@ fn print_times(times: &[(&str, Duration)]) -> io::Result<()> {
 /// Steps that follow one another, and one that runs in the meantime.
 struct Stage {
     steps: &'static [Step],
-    /// Compiles only, so that no step that measures time runs at the same time.
+    /// Only compiles, so that no step that measures time runs at the same time.
     meanwhile: Option<&'static Step>,
-    /// The steps after one that failed run too: they find other faults.
+    /// Whether the steps after a failed one run too, because they find other faults.
     to_the_end: bool,
 }
 
@@ -127,7 +128,7 @@ const fn linted(name: &'static str, arguments: &'static [&'static str]) -> Step 
     Step { name, work: Work::Linted(arguments) }
 }
 
-/// The quick ones first. All is compiled before the first test runs: tests measure time, and have the machine to
+/// Quick ones first. Everything is compiled before the first test runs: tests measure time, and need the machine to
 /// themselves.
 const STAGES: &[Stage] = &[
     Stage {
@@ -167,7 +168,7 @@ mod tests {
         STAGES.iter().position(has).unwrap()
     }
 
-    /// If this fails, the end-to-end tests judge a binary of yesterday.
+    /// If this fails, the end-to-end tests run an outdated binary.
     #[test]
     fn everything_is_compiled_before_the_first_test_runs() {
         for built in ["build", "lint, build tests", "build jvm"] {

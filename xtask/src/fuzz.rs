@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: builds the fuzz targets and runs each for some seconds, from its committed seeds.
 //!
-//! libFuzzer with the coverage of LLVM, which a stable compiler has too; the address sanitizer needs a nightly one and
-//! is left to `cargo fuzz`. The libraries under test have no unsafe code.
+//! libFuzzer with the coverage of LLVM, which a stable compiler has too; the address sanitizer needs a nightly compiler
+//! and is left to `cargo fuzz`. The libraries under test have no unsafe code.
 
 use std::env;
 use std::fs;
@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// As cargo-fuzz sets them, without the sanitizer.
+/// The flags of cargo-fuzz, without the sanitizer.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// No input may take longer, in seconds, or more memory, in MiB: a hang and a bomb are findings.
+/// Limits per input, in seconds and in MiB: a hang and a memory bomb are findings.
 const LIMITS: [&str; 2] = ["-timeout=20", "-rss_limit_mb=2048"];
 
 #[derive(Debug, Deserialize)]
@@ -30,7 +30,7 @@ struct Target {
     name: String,
 }
 
-/// Builds and runs all targets; false when one found something, which is then in `fuzz/artifacts`.
+/// Builds and runs all targets; false if one found something, which is then in `fuzz/artifacts`.
 pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bool> {
     let folder = root.join("fuzz");
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).context("fuzz/Cargo.toml")?;
@@ -64,7 +64,7 @@ pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bo
 
 fn build(folder: &Path, host: &str) -> anyhow::Result<bool> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Named, so that the flags do not reach programs that only build.
+    // With an explicit target, so that the flags do not apply to build scripts.
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--locked", "--target", host]).current_dir(folder);
     command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", folder.join("target"));

@@ -1,4 +1,4 @@
-//! `cargo xtask jvm`: the modules under `jvm/`, built once and tested on each Java that they are promised for.
+//! `cargo xtask jvm`: the modules under `jvm/`, built once and tested on each supported Java version.
 //!
 //! Maven does the work and prints the result; this finds the JDKs.
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-/// The oldest that is supported, whose compiler and libraries are used, and the newest.
+/// The oldest supported version, whose compiler and libraries are used, and the newest.
 const OLDEST: u32 = 17;
 const NEWEST: u32 = 25;
 
@@ -24,14 +24,14 @@ const BUILD: &[&str] = &["--threads", "1C", "-DskipTests", "package"];
 /// its classes.
 const BUILT: &str = "-Dmaven.compiler.useIncrementalCompilation=false";
 
-/// Builds all modules and runs their tests. False when Maven found fault.
+/// Builds all modules and runs their tests. False if Maven reported a failure.
 pub fn run(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let oldest = jdk(OLDEST)?;
     writeln!(out, "jvm: built with Java {OLDEST}, {}", oldest.display())?;
     Ok(maven(root, &oldest, BUILD).status().context(NO_MAVEN)?.success() && test(root, out)?)
 }
 
-/// Builds all modules and prints what Maven printed when it has ended: something else writes to the log in the meantime.
+/// Builds all modules and prints Maven's output when it has ended: something else writes to the log in the meantime.
 pub fn build_quietly(root: &Path) -> anyhow::Result<bool> {
     let output = maven(root, &jdk(OLDEST)?, BUILD).output().context(NO_MAVEN)?;
     let mut err = io::stderr().lock();
@@ -41,8 +41,8 @@ pub fn build_quietly(root: &Path) -> anyhow::Result<bool> {
 }
 
 /// Runs the tests of what is built. The same classes on both JDKs: only a file that has changed since is compiled.
-/// Tests that depend on a library or on arithmetic, and not on the JVM, are skipped by `skip.libraries`: they run on the
-/// newest Java only. Prints the time of each JDK. False when Maven found fault on either.
+/// Tests that depend on a library or on arithmetic, and not on the JVM, are skipped by `skip.libraries`: they run on
+/// the newest Java only. Prints the time of each JDK. False if Maven reported a failure on either.
 pub fn test(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let oldest = jdk(OLDEST)?;
     let mut passed = true;
@@ -73,7 +73,8 @@ fn maven(root: &Path, built_with: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The folder of a JDK of that version: `JDK_25` in the environment, or the first by name where distributions put them.
+/// The directory of a JDK of that version: `JDK_25` in the environment, or the first by name where distributions put
+/// them.
 fn jdk(version: u32) -> anyhow::Result<PathBuf> {
     let name = format!("JDK_{version}");
     if let Some(named) = env::var_os(&name) {
@@ -97,7 +98,7 @@ fn is_jdk(folder: &Path, version: u32) -> bool {
     folder.join("bin/javac").is_file() && major(&release) == Some(version)
 }
 
-/// Of a JDK's file `release`: `JAVA_VERSION="25.0.1"`.
+/// The major version in a JDK's file `release`: `JAVA_VERSION="25.0.1"`.
 fn major(release: &str) -> Option<u32> {
     let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
     version.split(['.', '"', '-', '+']).next()?.parse().ok()
@@ -107,7 +108,7 @@ fn major(release: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// If this fails, a library that was changed on its way is built in with a warning.
+    /// If this fails, a library that was altered in transit is built in with only a warning.
     #[test]
     fn every_download_must_have_its_checksum() {
         let command = maven(Path::new("/"), Path::new("/jdk"), BUILD);

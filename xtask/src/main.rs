@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Dispatches; `Ok(false)` when the command ran and found fault.
+/// Dispatches; `Ok(false)` if the command ran and found something wrong.
 fn run(arguments: &[String]) -> anyhow::Result<bool> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut out = io::stdout().lock();
@@ -76,7 +76,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The repository: the folder above this crate's.
+/// The repository: the directory above this crate's.
 fn root() -> anyhow::Result<PathBuf> {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let parent = PathBuf::from(manifest).parent().map(PathBuf::from);

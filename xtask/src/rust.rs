@@ -1,6 +1,6 @@
 //! Reading Rust source: functions with their lines, test code, and token patterns.
 //!
-//! Knows the language and no rule; the checks in `tidy` judge.
+//! It parses the language and knows no rules; the checks in `tidy` judge.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use syn::visit::{self, Visit};
 /// One function with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function {
-    /// With the type it belongs to: `Pool::take`.
+    /// Including the type it belongs to: `Pool::take`.
     pub name: String,
     /// Its signature's first line.
     pub line: usize,
@@ -19,7 +19,7 @@ pub struct Function {
     pub lines: usize,
 }
 
-/// Every function of a file, in order, nested ones too.
+/// Every function of a file, in order, including nested ones.
 pub fn functions(file: &syn::File) -> Vec<Function> {
     let mut finder = FunctionFinder::default();
     finder.visit_file(file);
@@ -87,11 +87,11 @@ fn type_name(ty: &syn::Type) -> Option<String> {
     }
 }
 
-/// The lines that are compiled for tests only.
+/// The lines that are compiled only for tests.
 pub struct TestLines(Vec<RangeInclusive<usize>>);
 
 impl TestLines {
-    /// The test code in the file at `path`: all of it where the path makes it test code.
+    /// The test code in the file at `path`: all of it if the path makes it test code.
     pub fn of(path: &str, file: &syn::File) -> TestLines {
         let all = path.starts_with("tests/")
             || path.starts_with("fuzz/")
@@ -114,7 +114,7 @@ impl TestLines {
 struct TestFinder(Vec<RangeInclusive<usize>>);
 
 impl TestFinder {
-    /// Notes the item when it is a test's; true when it was.
+    /// Notes the item if it is test code; true if it was.
     fn note(&mut self, attributes: &[syn::Attribute], item: &impl Spanned) -> bool {
         let is_test = attributes.iter().any(is_for_tests);
         if is_test {

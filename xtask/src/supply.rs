@@ -1,7 +1,7 @@
-//! `cargo xtask supply`: what a build takes from others, held to `deny.toml`: licences, banned packages, sources, and
-//! the advisories of `supply/advisories.tsv`.
+//! `cargo xtask supply`: checks what a build takes from others against `deny.toml`: licences, banned packages, sources,
+//! and the advisories of `supply/advisories.tsv`.
 //!
-//! `deny.toml` is a configuration of cargo-deny, which asks for the newest advisories but takes ten minutes to compile
+//! `deny.toml` is a configuration of cargo-deny, which fetches the newest advisories but takes ten minutes to compile
 //! and needs the network. This command needs neither, so it is part of every CI run.
 
 mod advisories;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 pub use advisories::update;
 pub use notices::write as write_notices;
 
-/// `cargo metadata`, as much as is needed here.
+/// The part of `cargo metadata` that is needed here.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -33,7 +33,7 @@ struct Package {
     name: String,
     version: semver::Version,
     license: Option<String>,
-    /// Absent for our own.
+    /// `None` for our own packages.
     source: Option<String>,
     repository: Option<String>,
     manifest_path: PathBuf,
@@ -58,11 +58,11 @@ struct Dependency {
 
 #[derive(Debug, Deserialize)]
 struct DependencyKind {
-    /// `build` or `dev`; absent for what is linked in.
+    /// `build` or `dev`; `None` for what is linked in.
     kind: Option<String>,
 }
 
-/// `deny.toml`, as much as is checked here.
+/// The part of `deny.toml` that is checked here.
 #[derive(Debug, Deserialize)]
 struct Policy {
     licenses: Licenses,
@@ -102,7 +102,7 @@ struct Ignored {
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Prints what is not allowed; false when there is something.
+/// Prints what is not allowed; false if there is anything.
 pub fn run(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let policy = fs::read_to_string(root.join("deny.toml")).context("deny.toml")?;
     let policy: Policy = toml::from_str(&policy).context("deny.toml")?;
@@ -155,7 +155,7 @@ fn license(package: &Package, licenses: &Licenses) -> Result<(), String> {
     }
 }
 
-/// The packages of the workspace and all that they need; `options` are cargo's.
+/// The packages of the workspace and all their dependencies; `options` are cargo's.
 fn metadata(root: &Path, options: &[&str]) -> anyhow::Result<Metadata> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -166,7 +166,7 @@ fn metadata(root: &Path, options: &[&str]) -> anyhow::Result<Metadata> {
     serde_json::from_slice(&output.stdout).context("the output of cargo metadata")
 }
 
-/// The packages that are linked into package `name`, itself left out.
+/// The packages that are linked into package `name`, without that package itself.
 fn linked<'a>(metadata: &'a Metadata, name: &str) -> anyhow::Result<Vec<&'a Package>> {
     let packages: BTreeMap<&str, &Package> =
         metadata.packages.iter().map(|package| (package.id.as_str(), package)).collect();

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that the compiler and clippy do not know.
+//! `cargo xtask tidy`: the project's rules that the compiler and clippy do not check.
 //!
 //! One file per rule; each is a function from the tree to its findings and changes nothing.
 
@@ -27,11 +27,11 @@ use crate::tree::Tree;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     Findings,
-    /// Also what passes a limit and misses the aim.
+    /// Also what is within a limit but misses the aim.
     Aims,
 }
 
-/// Something to put right: where, what, and what to do.
+/// Something to fix: where, what, and what to do.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     path: String,
@@ -68,7 +68,7 @@ const RULES: &[Rule] = &[
     Rule { name: "exceptions", check: exceptions::check },
 ];
 
-/// Checks the repository at `root` and prints one line per finding; true when there is none.
+/// Checks the repository at `root` and prints one line per finding; true if there is none.
 pub fn run(root: &Path, detail: Detail, out: &mut impl Write) -> anyhow::Result<bool> {
     let tree = Tree::read(root)?;
     if detail == Detail::Aims {
@@ -93,7 +93,7 @@ fn write_findings(out: &mut impl Write, rule: &str, mut findings: Vec<Finding>) 
     Ok(())
 }
 
-/// The number of the first line that `wanted` accepts; 1 when none does.
+/// The number of the first line that `wanted` accepts; 1 if none does.
 fn line_where(text: &str, wanted: impl Fn(&str) -> bool) -> usize {
     text.lines().position(wanted).map_or(1, |index| index + 1)
 }

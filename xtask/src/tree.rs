@@ -1,6 +1,6 @@
 //! The repository's files, read once, so that every check is a function from a [`Tree`] to findings.
 //!
-//! Holds what git tracks or would track; nothing that is ignored. Tests make trees in memory.
+//! Contains what git tracks or would track; nothing that is ignored. Tests make trees in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Reads the repository at `root`; without git, every file outside build folders.
+    /// Reads the repository at `root`; without git, every file outside of build directories.
     pub fn read(root: &Path) -> anyhow::Result<Tree> {
         let paths = match listed_by_git(root) {
             Some(paths) => paths,
@@ -27,7 +27,7 @@ impl Tree {
         for path in paths {
             match fs::read(root.join(&path)) {
                 Ok(bytes) => drop(tree.files.insert(path, String::from_utf8(bytes).ok())),
-                // Listed, and deleted since; or a link to a folder.
+                // Listed, but deleted since; or a link to a directory.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => {}
                 Err(error) => return Err(error).with_context(|| format!("reading {path}")),
@@ -41,7 +41,7 @@ impl Tree {
         self.files.len()
     }
 
-    /// The text of the file at `path`; `None` if there is none, or where it is not text.
+    /// The text of the file at `path`; `None` if there is none, or if it is not text.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }
@@ -51,7 +51,7 @@ impl Tree {
         self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
-    /// The text files whose path ends so.
+    /// The text files whose path ends with `end`.
     pub fn ending<'a>(&'a self, end: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.texts().filter(move |(path, _)| path.ends_with(end))
     }
@@ -70,7 +70,7 @@ impl Tree {
     }
 }
 
-/// What git tracks, and what is new and not ignored. `None` when there is no git, or no repository.
+/// What git tracks, and what is new and not ignored. `None` without git or a repository.
 fn listed_by_git(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git")
         // A checkout that another user owns, as in containers, is still only listed.

@@ -32,7 +32,7 @@ pub(super) fn process_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     if worker_cpu(evidence).is_some() {
         return None;
     }
-    // A worker that only stays awake to be in time has CPU left.
+    // A worker that only spins to be on time has CPU time left.
     let busy = |second: &Second| Some(second.process_cpu_ns?.saturating_sub(second.worker_spin_ns));
     let used = |second: &Second| Some(per_mille(busy(second)?, second.length_ns.saturating_mul(cpus)));
     let per_mille = median(evidence.full_seconds().filter_map(used).collect())?;
@@ -50,8 +50,8 @@ pub(super) fn process_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// A request that comes at random finds its worker waiting for a CPU with this chance at most. One in a hundred
-/// would be the share that may be late; but most waits are far shorter than the 1 ms that is late, so ten times
+/// Limit of the share of time a worker waits for a CPU: the chance that a random request meets such a wait. 1 % is the
+/// share of requests that may be late; but most waits are far shorter than the 1 ms that counts as late, so ten times
 /// that. On an idle host a worker waits for some thousandths of the time.
 const WAITING_PER_MILLE: u64 = 100;
 
@@ -85,7 +85,7 @@ pub(super) fn run_queue(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// The share of less than a second has little meaning.
+/// A share of less than a second has little meaning.
 pub(super) fn no_full_second(evidence: &Evidence<'_>) -> Option<String> {
     evidence.full_seconds().next().is_none().then(|| "no full second".to_owned())
 }
@@ -97,7 +97,7 @@ pub(super) fn no_run_queue(evidence: &Evidence<'_>) -> Option<String> {
     no_full_second(evidence).or_else(no_account)
 }
 
-/// A throttled load generator is late by the time it was throttled, so the limit is the same as that of late requests.
+/// A throttled load generator is late by the time it was throttled, so the limit is that of late requests.
 const THROTTLED_PER_MILLE: u64 = 10;
 
 pub(super) fn cpu_quota(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -117,9 +117,9 @@ pub(super) fn cpu_quota(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// Of the time of the CPUs that this client may use. A stolen tick is as long as an interval of the kernel's timer,
-/// 1 to 10 ms, so one request in a hundred may meet one at 1 %; five times that leaves room for the coarseness of
-/// a counter that moves in steps of 10 ms.
+/// Share of the time of the CPUs that this client may use. A stolen tick is as long as an interval of the kernel's
+/// timer, 1 to 10 ms, so one request in a hundred may meet one at 1 %; five times that allows for the coarseness of a
+/// counter that moves in steps of 10 ms.
 const STOLEN_PER_MILLE: u64 = 50;
 
 pub(super) fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -146,7 +146,7 @@ fn per_mille(part: u64, whole: u64) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// The lower of the two middle ones.
+/// The median; for an even number of values, the lower of the two middle ones.
 fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len().checked_sub(1)? / 2).copied()

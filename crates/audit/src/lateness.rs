@@ -6,22 +6,22 @@ use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_s
 use record::document::{Finding, Model, VerdictWord};
 use record::{Check, Durations, Interval, LATE, Lag, Second, Series, WorkerSecond};
 
-/// wrk2 and Rally measure how late they send; the limit of max(1 ms, 10 % of the median service) is the
-/// methodology's own rule, and ten times that leaves nothing of the schedule. Service, because response has the
-/// lag in it. Lancet alone refuses to report a schedule it missed.
+/// wrk2 and Rally measure how late they send; the limit of max(1 ms, 10 % of the median service time) is our own, and
+/// at ten times that nothing is left of the schedule. Service time, because response time contains the lag. Only Lancet
+/// refuses to report a schedule it missed.
 const LAG_FLOOR: Nanos = Nanos::from_millis(1);
 const LAG_SHARE: u64 = 10;
 
-/// A run whose p99 of a lag is over this many times its limit is invalid.
+/// A run with a p99 of a lag over this many times its limit is invalid.
 pub const LAG_INVALID_FACTOR: u64 = 10;
 
-/// The p99 of a lag that is still in order where half of all requests take `median_service` or less: 1 ms, or a tenth
-/// of that. What the pace allows comes on top of it.
+/// The limit of a lag's p99 if the median service time is `median_service`: 1 ms, or a tenth of the median if that is
+/// more. What the pace allows is added to it.
 pub fn lag_limit(median_service: Nanos) -> Nanos {
     Nanos(median_service.0 / LAG_SHARE).max(LAG_FLOOR)
 }
 
-/// The fewest requests whose p99 has a finite 95 % interval.
+/// The smallest number of requests whose p99 has a finite 95 % interval.
 const FEWEST_FOR_P99: u64 = 368;
 
 pub(super) fn schedule_lag(evidence: &Evidence<'_>) -> Option<Finding> {

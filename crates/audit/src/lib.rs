@@ -1,8 +1,8 @@
 //! Whether to trust a run: one small rule per check, from what was measured to a finding.
 //!
 //! Pure: no file and no clock. It is called at the end of a run, and by the report of a record, with the same
-//! evidence. Every limit says where it comes from. A check for which nothing was measured finds nothing; that nothing
-//! was measured is another finding, is in `host.missing`, or is listed in `verdict.unchecked`.
+//! evidence. Every limit states its source. A check without measurements finds nothing; the missing measurement is
+//! reported by another finding, in `host.missing`, or in `verdict.unchecked`.
 
 mod cpu;
 mod lateness;

@@ -1,4 +1,4 @@
-//! Whether the load was the one that was asked for, and within what this client can do.
+//! Whether the load was the requested one, and within what this client can do.
 
 use super::{Evidence, degraded, is_over_share, percent};
 use record::Check;
@@ -27,8 +27,8 @@ pub(super) fn load_changed(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// The share of a CPU from which Hyperfoil's watchdog doubts a client is 80 %; the same share of what the client
-/// reached when nothing but itself held it back.
+/// Hyperfoil's watchdog doubts a client from 80 % of a CPU on; this is the same share of the maximum that the client
+/// reached when nothing else limited it.
 const CEILING_PER_MILLE: u64 = 800;
 
 pub(super) fn no_ceiling(evidence: &Evidence<'_>) -> Option<String> {

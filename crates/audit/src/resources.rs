@@ -6,7 +6,7 @@ use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_s
 use record::Check;
 use record::document::Finding;
 
-/// One refused descriptor is a request that failed for a reason that has nothing to do with the server.
+/// A single refused descriptor is a request that failed for a reason unrelated to the server.
 pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {
     let refused = evidence.total.counts.out_of_descriptors;
     (refused > 0).then(|| {
@@ -24,7 +24,7 @@ pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// From here on the next run, or the next minute of this one, may find none: a port stays in TIME_WAIT for a
+/// Above this, the next run or the next minute of this one may find no free port: a port stays in TIME_WAIT for a
 /// minute after its connection.
 const PORTS_PER_MILLE: u64 = 800;
 

@@ -4,7 +4,7 @@ use super::{Evidence, ended_in};
 use record::document::{Finding, State, VerdictWord};
 use record::{Check, Outcome};
 
-/// Scheduled = the sum of all outcomes. Not a limit but a law: a run that breaks it has lost count.
+/// Scheduled = the sum of all outcomes. A law without tolerance: a run that breaks it has lost count.
 pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {
     let (scheduled, ended) = (evidence.total.counts.scheduled, evidence.total.ended());
     // While a run is in progress, outstanding requests have not ended.

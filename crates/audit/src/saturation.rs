@@ -1,4 +1,4 @@
-//! Whether an open loop's requests were sent and answered as fast as they were due, and if not, what was too slow:
+//! Whether an open loop's requests were sent and got responses as fast as they were due, and if not, what was too slow:
 //! this client, the server, or too few connections.
 
 use units::{Nanos, rate};
@@ -7,29 +7,29 @@ use super::{Evidence, cpu, ended_in, is_over_share, lateness, percent, quantile}
 use record::document::{Finding, Model, State, VerdictWord};
 use record::{Check, Durations, Lag, Outcome, Phase, Second};
 
-/// At most 0.1 % of what was due may be left unsent: k6 counts them as `dropped_iterations`, Nighthawk as pool
-/// overflow, and neither calls the run bad. METHODOLOGY.md, the load that was asked for.
+/// At most 0.1 % of due requests may be left unsent: k6 counts them as `dropped_iterations`, Nighthawk as pool
+/// overflow, and neither marks such a run as bad. See METHODOLOGY.md.
 const UNSENT_PER_MILLE: u64 = 1;
 
-/// What may be left at the window's end where it is more than the connections hold: the share over which a
-/// percentile that is printed, p99, would fall among them. Of requests that were never sent, the share that makes a
-/// run of a client that is too slow invalid.
+/// Limit of the backlog at the window's end if it is more than the connections hold: above this share p99, which is
+/// printed, would be among those requests. Also the share of unsent requests that makes a run with too slow a client
+/// invalid.
 const BACKLOG_PER_MILLE: u64 = 10;
 
-/// Connections that are in use for less than this share of the time are not what limits the rate. A server that is
-/// the limit has a request on each of them nearly all the time (Little's law); a client that is the limit leaves them
-/// idle, the more the slower it is.
+/// Connections that are in use for less than this share of the time do not limit the rate. A server that is the limit
+/// has a request on each of them nearly all the time (Little's law); a client that is the limit leaves them idle, the
+/// more the slower it is.
 const BUSY_PER_MILLE: u64 = 500;
 
-/// From here on a request waits in the server for as long as it is worked on, and longer.
+/// From here on a request waits in the server for at least as long as it is worked on.
 const QUEUE_FACTOR: u64 = 2;
 
-/// What an open loop was to do in its window, and did not.
+/// What an open loop should have done in its window, and did not.
 struct Shortfall {
     scheduled: u64,
-    /// Due, and never sent.
+    /// Due, but never sent.
     unsent: u64,
-    /// Outstanding at the window's end, and how many were scheduled up to then; absent where that is no finding.
+    /// Outstanding at the window's end, and how many were scheduled by then; `None` if that is not a finding.
     backlog: Option<(u64, u64)>,
 }
 
@@ -46,7 +46,7 @@ impl Shortfall {
         is_short.then_some(Shortfall { scheduled, unsent, backlog })
     }
 
-    /// So much that it decides about the percentiles that are printed.
+    /// Whether the shortfall is large enough to affect the printed percentiles.
     fn is_grave(&self) -> bool {
         self.backlog.is_some() || is_over_share(self.unsent, self.scheduled, BACKLOG_PER_MILLE)
     }
@@ -70,7 +70,7 @@ impl Shortfall {
     }
 }
 
-/// The client was too slow for the rate: whatever the run shows is of another load.
+/// The client was too slow for the rate, so the figures are those of another load.
 pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     let shortfall = Shortfall::of(evidence)?;
     if !is_client_the_limit(evidence) {
@@ -94,7 +94,7 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// The server, or what its connections can carry, was too slow for the rate: there is a backlog that grows during the
+/// The server, or what its connections can carry, was too slow for the rate: there is a backlog that grew during the
 /// whole run, or that was cut by dropping requests.
 pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     let shortfall = Shortfall::of(evidence)?;
@@ -122,8 +122,8 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether most requests took far longer in the server than the fastest did. Otherwise nothing shows that the server was
-/// full: it took no longer for a request than when it had few, and might have served more on more connections.
+/// Whether most requests took far longer in the server than the fastest did. Otherwise nothing shows that the server
+/// was saturated: a request took no longer than with little load, and more connections might have got more responses.
 fn is_queue_in_server(evidence: &Evidence<'_>) -> bool {
     let Some(service) = evidence.total.service() else { return true };
     match (quantile(service, 50), service.min()) {
@@ -132,7 +132,7 @@ fn is_queue_in_server(evidence: &Evidence<'_>) -> bool {
     }
 }
 
-/// Whether this client had more to do than it could, and left its connections idle meanwhile.
+/// Whether this client had more to do than it could, and left its connections idle in the meantime.
 fn is_client_the_limit(evidence: &Evidence<'_>) -> bool {
     let signs = [
         lateness::schedule_lag,
@@ -145,8 +145,8 @@ fn is_client_the_limit(evidence: &Evidence<'_>) -> bool {
     busy_per_mille(evidence) < BUSY_PER_MILLE && signs.iter().any(|sign| sign(evidence).is_some())
 }
 
-/// For which share of the run its connections had requests on them that the server had not answered. A response that
-/// waits to be read keeps a connection, too, but that is this client's doing.
+/// The share of the run in which connections had requests without a response from the server. A response that waits to
+/// be read occupies a connection, too, but that is this client's doing.
 fn busy_per_mille(evidence: &Evidence<'_>) -> u64 {
     let total = evidence.total;
     let sum = |phase| total.phase(phase).map_or(0, Durations::sum_ns);
@@ -154,18 +154,18 @@ fn busy_per_mille(evidence: &Evidence<'_>) -> u64 {
     let unread = lateness::of_all(total, Lag::Client).sum_ns();
     let on_the_way = total.outstanding_time.map(|all| all.saturating_sub(unread));
     let whole = u128::from(evidence.slots.max(1)) * length_ns(evidence).max(1);
-    // Without the counter's account (a record that was cut off), that of the `ok` requests alone.
+    // Without the counter (a record that was cut off), only the `ok` requests count.
     let share = on_the_way.unwrap_or(sent) * 1_000 / whole;
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Of the whole run, its drain included.
+/// Length of the whole run, including its drain.
 fn length_ns(evidence: &Evidence<'_>) -> u128 {
     let seconds: u128 = evidence.seconds.iter().map(|second| u128::from(second.length_ns)).sum();
     seconds.max(u128::from(evidence.window.0))
 }
 
-/// Per second of the window; while a run goes on, of what it has had so far.
+/// Per second of the window; while a run is in progress, of the time so far.
 fn per_s(evidence: &Evidence<'_>, count: u64) -> f64 {
     let ns = if evidence.window == Nanos::ZERO { length_ns(evidence) } else { evidence.window.0.into() };
     count as f64 * 1e9 / ns.max(1) as f64
@@ -187,13 +187,13 @@ fn within<'a>(evidence: &Evidence<'a>) -> Vec<&'a Second> {
     evidence.seconds.iter().filter(ends_within).collect()
 }
 
-/// Requests outstanding at the window's end where they are too many, and those scheduled by then.
+/// Requests outstanding at the window's end if there are too many, and those scheduled by then.
 fn backlog(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
     if evidence.state == State::Running {
         return None;
     }
     let seconds = within(evidence);
-    // Of a run that was given a count alone, the window may reach beyond the last request that was due.
+    // If only a count was given, the window may extend beyond the last request that was due.
     let due = seconds.iter().rposition(|second| second.scheduled > 0)?;
     let scheduled: u64 = seconds[..=due].iter().map(|second| second.scheduled).sum();
     let ended: u64 = seconds[..=due].iter().map(|second| ended_by_itself(second)).sum();
@@ -202,7 +202,7 @@ fn backlog(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
     is_over.then_some((outstanding, scheduled))
 }
 
-/// Without those that ended because the run did.
+/// Requests that ended before the run did.
 fn ended_by_itself(second: &Second) -> u64 {
     let by_the_run = [Outcome::NotSent.name(), Outcome::InFlight.name()];
     let failed = second.failures.iter().filter(|entry| !by_the_run.contains(&entry.outcome.as_str()));

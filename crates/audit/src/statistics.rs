@@ -29,7 +29,7 @@ pub(super) fn littles_law(evidence: &Evidence<'_>) -> Option<Finding> {
     let total = evidence.total;
     let stamped: u128 =
         ON_THE_WAY.into_iter().filter_map(|phase| total.phase(phase)).map(Durations::sum_ns).sum();
-    // Of failed requests only the age is kept, any part of which they may have been in flight.
+    // For failed requests only the age is known, any part of which they may have been in flight.
     let failed = Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok);
     let ages: u128 = failed.filter_map(|outcome| total.failed(outcome)).map(Durations::sum_ns).sum();
     let slack = u128::from(total.ended()) * u128::from(STAMP_SLACK.0);
@@ -51,8 +51,9 @@ pub(super) fn littles_law(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// From here on Mann and Kendall's statistic can be taken as normal (Kendall 1975), which errs on the safe side: of
-/// all orders of eight seconds, 0.55 % exceed the limit of 1 % below. A run of 9 s has eight, without its first.
+/// From this number on the Mann-Kendall statistic is approximately normal (Kendall 1975), with an error on the safe
+/// side: of all orders of eight seconds, 0.55 % exceed the limit of 1 % below. A run of 9 s has eight, without its
+/// first.
 const FEWEST_SECONDS: usize = 8;
 
 /// Twice the margins by which runs are compared, 5 % for the median and 2 % for throughput: halves that differ by
@@ -63,7 +64,7 @@ const THROUGHPUT_DRIFT: f64 = 0.04;
 /// Two-sided, 1 %.
 const TREND_Z: f64 = 2.576;
 
-/// Two-sided, 1 %, with 6 degrees of freedom: those of two halves of four seconds, the fewest. More would allow less.
+/// Two-sided, 1 %, with 6 degrees of freedom: two halves of four seconds, the minimum. More seconds would allow less.
 const APART_T: f64 = 3.707;
 
 /// A run that keeps changing has no single result. A finding needs both: the halves differ by more than matters, and
@@ -131,7 +132,7 @@ fn is_load_meant_to_change(evidence: &Evidence<'_>, seconds: &[&Second]) -> bool
             && Drift::of(&scheduled).is_some_and(|drift| drift.is_large(THROUGHPUT_DRIFT))
 }
 
-/// Full seconds of the window but the first, in which connections are opened.
+/// Full seconds of the window except the first, in which connections are opened.
 fn within_window<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Second> {
     let end = evidence.window.0;
     let within = move |second: &&Second| second.start_ns.saturating_add(second.length_ns) <= end;
@@ -140,11 +141,11 @@ fn within_window<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Second
 
 /// How a per-second figure changed over a run.
 struct Drift {
-    /// The median of the second half over that of the first: 0 where it stopped, infinite where it began.
+    /// The median of the second half divided by that of the first: 0 if responses stopped, infinite if they began.
     ratio: f64,
-    /// Mann and Kendall's statistic: how many pairs of seconds rise more than fall, in standard deviations.
+    /// The Mann-Kendall statistic: how many more pairs of seconds rise than fall, in standard deviations.
     trend: f64,
-    /// Student's statistic of the two halves' means.
+    /// Student's t statistic of the two halves' means.
     apart: f64,
 }
 
@@ -178,7 +179,7 @@ impl Drift {
         self.is_large(limit) && is_no_chance
     }
 
-    /// The half whose median second had nothing.
+    /// The half whose median second has a figure of 0.
     fn stopped(&self) -> Option<&'static str> {
         match self.ratio {
             0.0 => Some("second"),
@@ -188,14 +189,14 @@ impl Drift {
     }
 }
 
-/// The upper of the two middle ones.
+/// The median; for an even number of values, the upper of the two middle ones.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// By how many standard errors, from the spread within each, the means of two samples of one length differ.
+/// The difference of the means of two samples of the same size, in standard errors from the spread within each.
 fn apart(one: &[f64], other: &[f64]) -> f64 {
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let squares = |part: &[f64]| part.iter().map(|value| (value - mean(part)).powi(2)).sum::<f64>();
@@ -210,8 +211,8 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
 const NEEDED: [(&str, u64); 5] =
     [("p50", 6), ("p95", 72), ("p99", 368), ("p99.9", 3_688), ("p99.99", 36_887)];
 
-/// Neighboring requests are alike, so a million of them may be worth only a thousand independent ones. This is a note and
-/// no reason to doubt what was measured: it says how much other runs may differ.
+/// Neighboring requests are alike, so a million of them may be worth only a thousand independent ones. This is a note,
+/// not a reason to doubt the measurement: it states how much other runs may differ.
 pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
     let effective = effective_size(evidence)?;
     let n = evidence.total.counts.ok;
@@ -289,7 +290,7 @@ mod tests {
         values
     }
 
-    /// If this fails, so few seconds are called a trend more often than the limit says.
+    /// If this fails, a trend is reported for so few seconds more often than the limit allows.
     #[test]
     fn chance_makes_a_trend_of_the_fewest_seconds_in_less_than_1_of_100() {
         let all: usize = (1..=FEWEST_SECONDS).product();

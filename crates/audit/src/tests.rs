@@ -1,4 +1,4 @@
-//! The audit told each kind of evidence, and its verdict.
+//! The audit on planted evidence of each kind, and its verdict.
 
 mod client;
 
@@ -10,7 +10,7 @@ use record::{Failure, Phase, Timeline};
 
 const MS: u64 = 1_000_000;
 
-/// One `ok` request, the lengths of whose phases are given in nanoseconds.
+/// One `ok` request with these lengths of its phases, in nanoseconds.
 fn ok(schedule_lag: u64, wait: u64, client_lag: u64) -> Timeline {
     let mut timeline = Timeline::due(Nanos(0));
     timeline.end(Phase::ScheduleLag, Nanos(schedule_lag));
@@ -49,7 +49,7 @@ fn second(length: Nanos, worker_cpu_max: Nanos) -> Second {
 const KERNEL: Stamps =
     Stamps { arrival: ArrivalStamps::Kernel, reason: None, pairing_error_ns: None, wall_clock_steps: 0 };
 
-/// No kernel stamps, because the user wanted none.
+/// No kernel timestamps, because the user disabled them.
 fn switched_off() -> Stamps {
     Stamps { arrival: ArrivalStamps::Read, reason: Some(Stamps::SWITCHED_OFF.to_owned()), ..KERNEL }
 }
@@ -70,7 +70,7 @@ fn evidence(total: &Interval) -> Evidence<'_> {
     }
 }
 
-/// Of two CPUs, with nothing known next to.
+/// A host with two CPUs and nothing else known.
 static HOST: std::sync::LazyLock<Host> =
     std::sync::LazyLock::new(|| Host { cpus: Some(2), ..Host::default() });
 
@@ -87,7 +87,7 @@ fn check(evidence: &Evidence<'_>, expected: &[(&str, VerdictWord)]) {
     assert_eq!(names(evidence), expected);
 }
 
-/// If this fails, the mean of two rates is taken for the response to one.
+/// If this fails, the mean over two rates is reported as the result for one.
 #[test]
 fn a_load_that_was_changed_by_hand_is_no_one_load() {
     let total = healthy();
@@ -105,7 +105,7 @@ fn a_load_that_was_changed_by_hand_is_no_one_load() {
         audit(&changed).findings[0].measured,
         "the load was changed by hand during the run: 2 rate changes, 1 pause"
     );
-    // Ended early is whole for the window that it had.
+    // A run that was ended early is complete for its shorter window.
     check(&Evidence { changes: &[end], ..evidence(&total) }, &[]);
 }
 
@@ -140,11 +140,11 @@ fn a_cut_off_run_is_degraded() {
     check(&Evidence { state: State::Interrupted, ..evidence(&healthy()) }, &[]);
 }
 
-/// The limit of both lags: 1 ms, or a tenth of the median service where that is more; ten times it is invalid.
+/// The limit of both lags: 1 ms, or a tenth of the median service time if that is more; ten times the limit is invalid.
 #[test]
 fn a_late_client_is_degraded_or_invalid() {
     let table: [(u64, u64, Option<VerdictWord>); 6] = [
-        // The lag of one request in fifty, the wait of all, in milliseconds.
+        // The lag of one request in fifty, and the wait of all, in milliseconds.
         (0, 2, None),
         (2, 2, Some(Degraded)),
         (11, 2, Some(Invalid)),
@@ -212,7 +212,7 @@ fn a_stall_is_named_in_either_loop_and_in_place_of_the_wait_it_made() {
 }
 
 /// If this fails, an open loop that sent its requests in late bursts has kept its schedule, as long as the server
-/// refuses what comes late.
+/// refuses late requests.
 #[test]
 fn a_request_that_failed_was_late_all_the_same() {
     for (name, timeline) in [("schedule_lag", ok(50 * MS, MS, 0)), ("client_lag", ok(0, MS, 50 * MS))] {
@@ -225,14 +225,14 @@ fn a_request_that_failed_was_late_all_the_same() {
         let counted = reported.starts_with("9.1 % of ") && reported.contains(" (100 of 1100) w");
         assert!(counted, "{reported}");
     }
-    // One wait that is too long by itself.
+    // A single wait that is too long.
     let mut total = healthy();
     fail(&mut total, 1, Outcome::Reset);
     total.record_failed_lags(&ok(120 * MS, MS, 0));
     check(&evidence(&total), &[("client_late", Degraded)]);
 }
 
-/// The response has the lag in it: a tenth of its median would be a limit that moves with what it limits.
+/// The response time contains the lag: a limit of a tenth of its median would move with what it limits.
 #[test]
 fn the_limit_of_a_lag_is_by_the_service() {
     let mut total = Interval::default();
@@ -281,7 +281,7 @@ fn a_lag_is_told_by_the_share_over_its_limit() {
     assert_eq!(reported(1_000, 20, 7 * MS), (of_many.to_owned(), limit));
 }
 
-/// 15 a second to a server of 10 a second.
+/// 15 per second to a server that manages 10 per second.
 fn falling_behind() -> (Interval, Vec<Second>) {
     let mut total = Interval::default();
     let mut seconds = Vec::new();
@@ -306,7 +306,7 @@ fn a_backlog_at_the_end_of_the_window_is_named() {
     // None took longer than the fastest.
     assert!(finding.measured.starts_with("connections saturated: 10/s of 15/s"), "{}", finding.measured);
     assert!(finding.measured.contains("50 of 150 requests were still outstanding"), "{}", finding.measured);
-    // A window that reaches beyond the last request due, and connections that hold as many.
+    // A window that extends beyond the last request due, and connections that hold as many.
     check(&Evidence { window: Nanos::from_secs(15), ..run }, &[("kept_up", Degraded)]);
     check(&Evidence { slots: 49, ..run }, &[("kept_up", Degraded)]);
     check(&Evidence { slots: 50, ..run }, &[]);
@@ -376,7 +376,7 @@ fn mostly_unsent(wait: u64) -> Interval {
     total
 }
 
-/// If this fails, a load generator that is too slow calls the server saturated, or the other way round.
+/// If this fails, a load generator that is too slow reports the server as saturated, or the other way round.
 #[test]
 fn a_rate_that_was_missed_is_the_fault_of_the_side_that_waited_least() {
     let of_cpu = |cpu| Second { ok: 1_000, ..second(Nanos::from_secs(10), cpu) };
@@ -407,7 +407,7 @@ fn a_rate_that_was_missed_is_the_fault_of_the_side_that_waited_least() {
     check(&Evidence { seconds: &idle, ..evidence(&total) }, &[("kept_up", Degraded)]);
 }
 
-/// If this fails, the reason that explains the others is read after them.
+/// If this fails, the reason that explains the others comes after them.
 #[test]
 fn saturation_is_the_first_reason_among_its_equals() {
     let mut total = mostly_unsent(95);

@@ -1,4 +1,4 @@
-//! What was typed after a verb: its options as clap declares them, and those that were given.
+//! The command line after a verb: its options as clap declares them, and those that were given.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::document::{EffectiveOption, OptionSource};
 
-/// A command, and what clap found for it.
+/// A command, and what clap parsed for it.
 #[derive(Clone, Copy)]
 pub struct CommandLine<'a> {
     pub command: &'a Command,
@@ -15,7 +15,7 @@ pub struct CommandLine<'a> {
 }
 
 impl<'a> CommandLine<'a> {
-    /// The subcommand that was typed; `None` where none was.
+    /// The subcommand that was typed; `None` if none was.
     pub fn verb(&self) -> Option<CommandLine<'a>> {
         let (name, matches) = self.matches.subcommand()?;
         Some(CommandLine { command: self.command.find_subcommand(name)?, matches })
@@ -28,7 +28,7 @@ impl<'a> CommandLine<'a> {
         options.map(|argument| (long_name(argument).to_owned(), self.typed(argument))).collect()
     }
 
-    /// As typed, or clap's default; empty where there is neither, and for a flag that is off.
+    /// As typed, or clap's default; empty if there is neither, and for a flag that is off.
     pub fn typed(&self, argument: &Arg) -> EffectiveOption {
         let given = self.is_typed(argument);
         let is_flag = matches!(argument.get_action(), ArgAction::SetTrue);
@@ -36,7 +36,7 @@ impl<'a> CommandLine<'a> {
         let value = match values.as_slice() {
             [] => String::new(),
             [one] => one.clone(),
-            // No option that may be given again takes a value that begins with a bracket, so this is unambiguous.
+            // No option that may be repeated takes a value that begins with a bracket, so this is unambiguous.
             several => serde_json::to_string(several).expect("a list of texts is JSON"),
         };
         EffectiveOption { value, source: if given { OptionSource::Given } else { OptionSource::Default } }
@@ -54,7 +54,7 @@ impl<'a> CommandLine<'a> {
     }
 }
 
-/// The name under which options are recorded: without dashes; of an operand its id.
+/// The name under which an option is recorded: without dashes; for an operand, its id.
 pub fn long_name(argument: &Arg) -> &str {
     argument.get_long().unwrap_or(argument.get_id().as_str())
 }

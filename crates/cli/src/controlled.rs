@@ -1,8 +1,9 @@
 //! `--controlled`: an observer that another parallax controls, over its standard input and output.
 //!
-//! When it sees what it is to observe, it writes one line of JSON to standard error. Each line that comes gets this host's monotonic clock as its response, so that the other side can compare the two
-//! clocks. The end of the input ends the observer, as it does when the other side is killed or the connection between
-//! them is lost; a last line says that the record is closed. `drive --watch` and `drive --profile` control.
+//! Once it sees what it is to observe, it writes one line of JSON to standard error. It replies to each line of its
+//! input with this host's monotonic clock, so that the other side can compare the two clocks. The end of the input ends
+//! the observer, also if the other side is killed or the connection is lost; a last line reports that the record is
+//! closed. Used by `drive --watch` and `drive --profile`.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::thread;
 use anyhow::Context;
 use run::companion::wire::{CLOSED, Ready, line};
 
-/// Reports that this observer is ready, responds to each line until the input ends, then sets `stop`.
+/// Reports that this observer is ready, replies to each line until the input ends, then sets `stop`.
 ///
 /// # Errors
 ///
@@ -36,10 +37,10 @@ pub fn follow(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the line that says that the record is closed. A closed output is no error.
+/// Prints the line that reports that the record is closed. A closed output is not an error.
 pub fn closed() {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{CLOSED}").and_then(|()| out.flush());
-    // The lock is never released: a response to a later line would appear where the record is expected.
+    // The lock is never released: a reply to a later line would appear where the record is expected.
     std::mem::forget(out);
 }

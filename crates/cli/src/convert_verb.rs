@@ -55,7 +55,7 @@ enum Target {
 ///
 /// # Errors
 ///
-/// When the folder holds no run, or the file cannot be written.
+/// When the directory contains no run, or the file cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let folder = records::folder(&args.folder);
     if record::import::is_import(folder)? {
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let shown = path.display();
-    // A textfile collector must never find half of it, but a pipe or device is written as it is.
+    // A textfile collector must never find an incomplete file; a pipe or device is written directly.
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, bytes).with_context(|| format!("cannot write `{shown}`; name another file"));
     }

@@ -1,14 +1,14 @@
-//! Lists of CPUs as people write them: `0,2-3`.
+//! Lists of CPUs as users write them: `0,2-3`.
 
 /// CPUs by number, each once, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
 
-/// Reads `0,2-3`.
+/// Parses `0,2-3`.
 ///
 /// # Errors
 ///
-/// What is no such list, in one line.
+/// Why the text is not such a list, in one line.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     let wrong = || format!("`{text}` is no list of CPUs; write it like 0,2-3");
     let mut cpus = Vec::new();
@@ -26,7 +26,7 @@ pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     Ok(CpuList(cpus))
 }
 
-/// What a set of the kernel's interface holds.
+/// The size of a CPU set in the kernel's interface.
 const CPUS_MAX: usize = 1_024;
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let folder = args.output.clone().unwrap_or_else(new_folder);
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    // Not on standard output: there the verdict comes first.
+    // Not on standard output, which begins with the verdict.
     let _ = writeln!(
         io::stderr(),
         "16 requests from 4 virtual users over 2 connections to a server that responds after {delay} s: {}",

@@ -1,4 +1,4 @@
-//! `parallax doctor`: what this host can do and cannot, with the fix for each.
+//! `parallax doctor`: what this host supports, and the fix for what it does not.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -38,13 +38,13 @@ pub struct Args {
 /// Descriptors below this are too few for a load of ten thousand connections.
 const FEW_FILES: u64 = 16_384;
 
-/// Ports below this are too few for as many connections, each closed lately.
+/// Fewer local ports than this are too few for as many connections, each recently closed.
 const FEW_PORTS: u64 = 20_000;
 
-/// How long the sleeper is watched.
+/// How long the sleeping thread is measured.
 const TRIAL: Nanos = Nanos::from_millis(500);
 
-/// From one of its ticks to the next.
+/// Time between two of its ticks.
 const TICK: Nanos = Nanos::from_millis(1);
 
 /// A wake-up later than this delays scheduled requests noticeably.
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The kernel's configuration, where it shows it.
+/// The kernel's configuration, if the kernel publishes it.
 fn config() -> Option<String> {
     let mut text = String::new();
     if let Ok(packed) = File::open("/proc/config.gz") {
@@ -77,7 +77,7 @@ fn config() -> Option<String> {
     Some(text)
 }
 
-/// Those of distributions have a quarter of a megabyte.
+/// Configurations of distributions have a quarter of a megabyte.
 const LONGEST_CONFIG: u64 = 4 << 20;
 
 fn ability(

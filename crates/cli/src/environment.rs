@@ -1,4 +1,4 @@
-//! The process around a run, read once: this crate alone reads the environment.
+//! The process around a run, read once: only this crate reads the environment.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -118,7 +118,7 @@ mod tests {
         document
     }
 
-    /// If this fails, a CI job takes an invalid measurement for a slow server.
+    /// If this fails, a CI job mistakes an invalid measurement for a slow server.
     #[test]
     fn a_missed_threshold_counts_only_where_the_measurement_does() {
         use ThresholdResult::{Met, Missed, Undecided};

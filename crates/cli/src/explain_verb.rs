@@ -18,7 +18,7 @@ use crate::{records, terminal};
 
 const REQUESTS: &str = "requests.parquet";
 
-/// So many take about a gigabyte.
+/// This many requests use about a gigabyte.
 const MOST_REQUESTS: u64 = 2_000_000;
 
 /// Explain where the time of requests went, and who is to blame.

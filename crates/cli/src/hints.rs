@@ -1,4 +1,4 @@
-//! Usage errors in one line, with a hint where a word comes from another tool's habits.
+//! Usage errors in one line, with a hint if an option is known from another tool.
 
 mod habits;
 
@@ -8,11 +8,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::exit::Exit;
 
-/// Prints what clap has to say: help and version whole, an error as one line.
+/// Prints clap's output: help and version in full, an error as one line.
 pub fn explain(error: &clap::Error, program: &clap::Command, arguments: &[OsString]) -> Exit {
     let typed = Typed::of(program, arguments);
     match error.kind() {
-        // `-h2` and `-host` of other tools are a `-h` to clap.
+        // Clap parses `-h2` and `-host` of other tools as `-h`.
         ErrorKind::DisplayHelp if typed.one_dash().is_some() => refused(typed.one_dash().unwrap_or_default()),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
@@ -48,7 +48,7 @@ fn one_line(error: &clap::Error, typed: &Typed<'_>) -> String {
     hint.unwrap_or_else(|| own_words(error))
 }
 
-/// What clap says, in one line, without the guesses that mislead.
+/// Clap's message in one line, without misleading suggestions.
 fn own_words(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let mut lines = text
@@ -57,7 +57,7 @@ fn own_words(error: &clap::Error) -> String {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("the command line cannot be read").trim_start_matches("error: ");
-    // Missing arguments are on lines of their own, and so are tips.
+    // Missing arguments are on their own lines, and so are tips.
     let whole = lines.fold(first.to_owned(), |line, more| match more.strip_prefix("tip: ") {
         Some(tip) if is_near(&line, tip) => format!("{line}; {tip}"),
         Some(_) => line,
@@ -66,8 +66,8 @@ fn own_words(error: &clap::Error) -> String {
     format!("{whole}; see --help")
 }
 
-/// Whether a tip names a word that begins as the one that was typed: `--conections` is `--connections`, but
-/// `--iterations` is not `--targets`. All of them are in single quotes.
+/// Whether a tip suggests a word that begins like the typed one: `--conections` is near `--connections`, but
+/// `--iterations` is not near `--targets`. All of these words are in single quotes.
 fn is_near(line: &str, tip: &str) -> bool {
     let first_letter = |word: &str| word.trim_start_matches('-').chars().next();
     let mut suggested = tip.split('\'').skip(1).step_by(2).map(first_letter);
@@ -80,7 +80,7 @@ const NO_VERB: &str =
 
 /// The command line, as far as it can be looked up in the table.
 struct Typed<'a> {
-    /// Behind the program's name.
+    /// The words after the program's name.
     words: Vec<&'a str>,
     verb: Option<clap::Command>,
 }
@@ -117,7 +117,7 @@ impl<'a> Typed<'a> {
             .or_else(|| self.one_dash())
     }
 
-    /// An option by its long name and one dash, as Go's tools have it: `-rate=50`. Clap takes it for `-r` and a value.
+    /// An option with its long name and one dash, as in Go's tools: `-rate=50`. Clap takes it for `-r` and a value.
     fn one_dash(&self) -> Option<String> {
         let verb = self.verb.as_ref()?;
         let is_long = |name: &str| {
@@ -138,7 +138,7 @@ impl<'a> Typed<'a> {
     }
 }
 
-/// What is behind a flag: attached to it (`-t4`, `--rps=50`), or as the next word.
+/// The value of a flag: attached to it (`-t4`, `--rps=50`), or the next word.
 fn value_of<'a>(flag: &str, words: &[&'a str]) -> &'a str {
     let mut found = words.iter();
     match found.find_map(|text| text.strip_prefix(flag).filter(|rest| ends_a_name(flag, rest))) {
@@ -148,7 +148,7 @@ fn value_of<'a>(flag: &str, words: &[&'a str]) -> &'a str {
     }
 }
 
-/// Whether a flag's name ends where `rest` begins: `-t4` is a `-t`, `-target` is none, and neither is `--rpsx`.
+/// Whether a flag's name ends where `rest` begins: `-t4` is `-t`, but `-target` is not, nor is `--rpsx` `--rps`.
 fn ends_a_name(flag: &str, rest: &str) -> bool {
     let is_short = !flag.starts_with("--") && flag.len() == 2;
     rest.is_empty()

@@ -1,4 +1,4 @@
-//! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
+//! `parallax`: one file or directory per verb. Only this crate prints, exits, and reads the environment.
 
 mod command_line;
 #[cfg(feature = "ebpf")]

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
 use crate::{records, terminal};
 
-/// Prints it; with `json` as JSON. A profile that was ended early has the exit code of its run.
+/// Prints the report; with `json` as JSON. A profile that was ended early has the exit code of its run.
 ///
 /// # Errors
 ///

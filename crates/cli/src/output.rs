@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 
-/// Prints one line on standard error. The text can come from a stranger's file or a hostile peer: it is escaped.
+/// Prints one line on standard error. The text can come from an untrusted file or a hostile peer: it is escaped.
 pub fn report_line(text: impl Display) {
     let _ = writeln!(io::stderr(), "{}", stderr_line(text));
 }
@@ -28,7 +28,7 @@ pub fn one_line(error: &anyhow::Error) -> String {
     causes.fold(first, |line, cause| if line.contains(&cause) { line } else { format!("{line}: {cause}") })
 }
 
-/// The result of printing. A reader that closes the pipe early is no error.
+/// The result of printing. A reader that closes the pipe early is not an error.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ mod tests {
         );
     }
 
-    /// If this fails, a file or a peer writes to the terminal what it likes.
+    /// If this fails, a file or a peer can control the terminal.
     #[test]
     fn what_is_told_is_one_line_without_control_characters() {
         let error =

@@ -23,7 +23,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// The display that the spec asks for and the terminal supports.
+    /// The display that the spec requests and the terminal supports.
     pub fn of(spec: &RunSpec, controls: &Arc<Controls>) -> Shown {
         match spec.display() {
             Display::Nothing => Shown::Quiet,

@@ -1,4 +1,4 @@
-//! `--record-mode`, of the verbs that keep a record.
+//! `--record-mode`, for the verbs that keep a record.
 
 use run::record_mode::{RecordMode, apply};
 
@@ -12,7 +12,7 @@ pub struct RecordModeArg {
 }
 
 impl RecordModeArg {
-    /// To be called before anything is written.
+    /// Call before anything is written.
     pub fn apply(&self) {
         apply(self.record_mode);
     }

@@ -1,4 +1,4 @@
-//! Records as people name them on the command line, and their views as they are printed.
+//! Records named on the command line, and printing their views.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use report::Style;
 
 use crate::output::printed;
 
-/// People name the file that they see.
+/// The directory of a record; a file within it may be named instead.
 pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if (path.ends_with("run.json") || path.ends_with("search.json")) && path.is_file() => {
@@ -22,11 +22,11 @@ pub fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Prints a view as text, or as it is.
+/// Prints a view as text, or as JSON.
 ///
 /// # Errors
 ///
-/// When nothing can be printed.
+/// When the output cannot be written.
 pub fn print(view: &View, json: bool, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
     printed(if json { report::json(view, out) } else { report::text(view, out, style) })
 }

@@ -1,4 +1,4 @@
-//! `parallax report`: a run again, from its folder alone.
+//! `parallax report`: reports a run again, from its results directory alone.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// When the folder holds no run, or one that cannot be read.
+/// When the directory contains no run, or one that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let named = args.folder.clone().map_or_else(|| latest(Path::new(RECORDS)), Ok)?;
     let folder = records::folder(&named);
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         );
         return observation_report::report(folder, args.json, args.no_color);
     }
-    // Asked before it is read: one that ends in between is read as it ended.
+    // Checked before the record is read: a run that ends in between is read in its final state.
     let at_work = is_running(folder);
     let recording = record::read(folder)?;
     let under_way = recording.document.state == State::Running && at_work;
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::of(&document))
 }
 
-/// A search: its probes are runs of their own, in the folders that it names.
+/// A search: its probes are separate runs, in the directories that it names.
 fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     ensure!(
         args.fail_if.is_empty(),

@@ -28,7 +28,7 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// When the directory cannot be read, or a record not removed.
+/// When the directory cannot be read, or a record cannot be removed.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut out = io::stdout();
     if let Some(keep) = args.prune {

@@ -1,4 +1,4 @@
-//! `parallax scenario`: looks at a scenario file without driving it, and begins one.
+//! `parallax scenario`: checks a scenario file without running it, and creates a new one.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ enum What {
 ///
 /// # Errors
 ///
-/// The first thing that is wrong with the file, with its place.
+/// The first error in the file, with its place.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.what {
         What::Init { file } => init(file),
@@ -63,11 +63,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// What a new scenario says: one of those that are shipped, so that it is driven by tests.
+/// The contents of a new scenario: a shipped one, so that tests run it.
 const START: &str = include_str!("../../../scenarios/start.toml");
 const SHIPPED_AS: &str = "start.toml";
 
-/// Never over a file that is there.
+/// Never overwrites an existing file.
 fn init(file: &Path) -> anyhow::Result<Exit> {
     let shown = file.display();
     ensure!(
@@ -76,7 +76,7 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
     );
     let mut created = File::create_new(file)
         .with_context(|| format!("cannot create the scenario `{shown}`; give the name of a new file"))?;
-    // It speaks of itself by its name.
+    // The text mentions its own file name.
     let text = START.replace(SHIPPED_AS, &file.file_name().unwrap_or_default().to_string_lossy());
     created.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
     let shown = record::escape_text(&shown.to_string());
@@ -87,7 +87,7 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Through the same door as `drive FILE --dry-run`, so that what passes here runs there.
+/// Uses the same code as `drive FILE --dry-run`, so that what passes here runs there.
 fn check(file: &Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
     let prepared = prepared(file, sets)?;
     let exit = drive::show(&prepared, journeys)?;
@@ -108,7 +108,7 @@ fn prepared(file: &Path, sets: &[String]) -> anyhow::Result<PreparedRun> {
 mod tests {
     use super::*;
 
-    /// If this fails, a user's first scenario does not run, or their second writes over it.
+    /// If this fails, a user's first scenario does not run, or their second overwrites it.
     #[test]
     fn a_scenario_to_begin_with_passes_the_check_and_is_never_written_over() {
         let folder = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ mod tests {
         assert!(init(&folder.path().join("mine")).is_err());
     }
 
-    /// If this fails, what is shipped as an example is refused.
+    /// If this fails, a shipped example is refused.
     #[test]
     fn the_scenarios_that_are_shipped_pass_the_check() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

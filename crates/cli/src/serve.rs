@@ -14,10 +14,10 @@ use units::{Nanos, parse_count};
 use crate::exit::Exit;
 use crate::signals;
 
-/// How often the stop flag is looked at.
+/// How often the stop flag is checked.
 const STOP_EVERY: Nanos = Nanos::from_millis(50);
 
-/// 80 megabytes of address space, of which what is not used is not taken.
+/// 80 megabytes of address space; memory that is not used is not allocated.
 const MOST_ARRIVALS: usize = 10_000_000;
 
 /// How many planned freezes are printed at the start.

@@ -1,4 +1,4 @@
-//! `parallax completions` and `parallax man`: what a shell and a reader of manuals need, made from the options.
+//! `parallax completions` and `parallax man`: shell completions and manual pages, generated from the options.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub struct ManArgs {
 ///
 /// # Errors
 ///
-/// When nothing can be printed.
+/// When the output cannot be written.
 pub fn completions(args: &CompletionsArgs, program: &Command) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut program.clone(), "parallax", &mut text);

@@ -17,8 +17,8 @@ use tui::screen;
 /// The exit code for the first signal that ended a run; 0 before it.
 static CODE: AtomicU8 = AtomicU8::new(0);
 
-/// The exit code of a command that was interrupted: 128 and the signal's number as with shells (130 for Ctrl-C, 143 for
-/// SIGTERM); 130 where the signal is not known, as in a record.
+/// The exit code of a command that was interrupted: 128 plus the signal's number as in shells (130 for Ctrl-C, 143 for
+/// SIGTERM); 130 if the signal is not known, as in a record.
 pub fn interrupted_code() -> u8 {
     match CODE.load(Ordering::Relaxed) {
         0 => code(SIGINT),
@@ -84,7 +84,7 @@ pub fn continuations() -> anyhow::Result<Arc<Mutex<Vec<Nanos>>>> {
     Ok(noted)
 }
 
-/// Whether this process was started with SIGHUP ignored (`SigIgn` in proc_pid_status(5): one bit a signal).
+/// Whether this process was started with SIGHUP ignored (`SigIgn` in proc_pid_status(5): one bit per signal).
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", getpid().as_raw_nonzero()));
     status.is_ok_and(|status| is_ignored(&status, SIGHUP))

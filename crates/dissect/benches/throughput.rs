@@ -12,7 +12,7 @@ struct Case {
     hint: Protocol,
     requests: Vec<Vec<u8>>,
     response: Vec<u8>,
-    /// Requests in one piece.
+    /// Requests per piece.
     depth: usize,
 }
 
@@ -112,7 +112,7 @@ fn run(case: &Case) -> (f64, f64) {
     let responses = case.response.repeat(case.depth);
     let settings = DissectorSettings { start: Start::Joined, hint: Some(case.hint) };
     let mut dissector = Dissector::new(settings);
-    // The last one may hold fewer requests than there are responses.
+    // The last one may contain fewer requests than there are responses.
     let full: Vec<_> = asked.iter().take(case.requests.len() / case.depth).collect();
     let mut round = |count: &mut u64| {
         for bytes in &full {

@@ -100,7 +100,7 @@ impl Dissector {
         &self.exchanges.counts
     }
 
-    /// The lowest positions, of the client's bytes and of the server's, that future events may name: marks of
+    /// The lowest positions in the client's bytes and in the server's that future events may refer to: marks of
     /// anything that ends before them can be dropped.
     pub fn named_from(&self) -> (u64, u64) {
         let held = self.turn_began.min(self.server.position());
@@ -372,7 +372,7 @@ impl Dissector {
         let Some(reader) = &mut self.reader else { return };
         let end = self.client.position();
         if let ProtocolReader::Turns(turns) = reader {
-            // Records that were not captured belong to the turn too.
+            // Records that were not captured belong to the turn, too.
             let exchanges = &mut self.exchanges;
             let mut context = Context { exchanges, digests, events, switch: &mut None };
             return turns.begin(began, &mut context);
@@ -408,7 +408,7 @@ impl Dissector {
         self.switch_to(switch, events);
     }
 
-    /// The server reads again after it wrote: where framing was lost, it starts again.
+    /// The server reads again after it wrote: if framing was lost, it starts again.
     fn turn(&mut self, events: &mut Events) {
         self.server_wrote = false;
         let written = (self.turn_began, self.server.position());

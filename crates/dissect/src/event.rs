@@ -5,20 +5,20 @@
 
 use crate::digest::DigestId;
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     Http1,
     Postgres,
     MySql,
     Redis,
-    /// Encrypted: timed as turns.
+    /// Encrypted: timed by turns.
     Tls,
-    /// HTTP/2 in the clear: timed as turns.
+    /// HTTP/2 without TLS: timed by turns.
     Http2,
-    /// What HTTP/1.1 was switched to (101, CONNECT): timed as turns.
+    /// What HTTP/1.1 was switched to (101, CONNECT): timed by turns.
     Upgraded,
-    /// Not recognised, or a form that is not read (compression): timed as turns.
+    /// Not recognised, or a form that is not parsed (compression): timed by turns.
     Unknown,
 }
 
@@ -37,7 +37,7 @@ impl Protocol {
         }
     }
 
-    /// Whether its requests are framed by the protocol itself, and not only by who speaks in turn.
+    /// Whether the protocol itself frames its requests; otherwise only the change of direction does.
     pub fn is_framed(self) -> bool {
         matches!(self, Protocol::Http1 | Protocol::Postgres | Protocol::MySql | Protocol::Redis)
     }
@@ -107,7 +107,7 @@ pub enum Sight {
     /// Its beginning: its end was not captured, so `complete` is the last byte that the server read before it wrote,
     /// or before the next request began.
     Cut,
-    /// Nothing: it is known by its response only. It is somewhere in `began..complete`.
+    /// Nothing: only its response was seen. It is somewhere in `began..complete`.
     Unseen,
 }
 
@@ -131,8 +131,8 @@ pub struct ResponseComplete {
 pub enum EndBy {
     /// By the protocol's framing: exact.
     Framing,
-    /// As the last write before the next read, because bytes that the framing needs were not captured, or the
-    /// protocol is not read. Too late by other writes in between, and too early for a server that reads on while it
+    /// As the last write before the next read, because bytes that the framing needs were not captured, or the protocol
+    /// is not parsed. Too late by other writes in between, and too early for a server that continues to read while it
     /// writes.
     Turn,
     /// The connection ended with it.
@@ -142,7 +142,7 @@ pub enum EndBy {
 /// The status of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Not captured, or the protocol is not read.
+    /// Not captured, or the protocol is not parsed.
     Unknown,
     /// Success.
     Ok,
@@ -159,7 +159,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether it is an error; `None` where that is unknown. HTTP: 400 and above.
+    /// Whether it is an error; `None` if unknown. HTTP: 400 and above.
     pub fn is_error(self) -> Option<bool> {
         match self {
             Status::Unknown => None,
@@ -183,11 +183,11 @@ impl Status {
 pub struct Counts {
     /// Pieces before the first certain boundary of a connection that was joined, or found again after a loss.
     pub mid_connection: u64,
-    /// Requests in these that were seen but not reported, because their responses were uncertain.
+    /// Requests in these pieces that were seen but not reported, because their responses were uncertain.
     pub mid_connection_requests: u64,
     /// Losses of unknown length that the user of this crate reported.
     pub missed: u64,
-    /// How often framing failed because of bytes that are not of the protocol.
+    /// How often framing failed because of bytes that do not belong to the protocol.
     pub unparsed: u64,
     /// How often a header was in bytes that were not captured.
     pub cut: u64,
@@ -195,7 +195,7 @@ pub struct Counts {
     pub unframed: u64,
     /// Requests that were dropped: the number of [`Event::Dropped`].
     pub dropped: u64,
-    /// Messages of the server that are no response: publications, notifications, interim responses.
+    /// Messages of the server that are not responses: publications, notifications, interim responses.
     pub unsolicited: u64,
 }
 

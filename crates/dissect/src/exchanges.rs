@@ -1,6 +1,6 @@
 //! The requests of a connection that are in flight, and the events that they become.
 //!
-//! The protocols report what they read; this keeps the order and the law that every complete request gets a response,
+//! The protocols report what they read; this keeps the order, and ensures that every complete request gets a response,
 //! has none by nature, is dropped, or is in flight. It reads no bytes.
 
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ pub(crate) struct Open {
 pub(crate) enum Until {
     /// Known from the response alone.
     Response,
-    /// An HTTP response that has no body, whatever its head says.
+    /// An HTTP response that has no body, whatever its head contains.
     Head,
     /// HTTP's CONNECT: a 2xx response ends the protocol.
     Tunnel,
@@ -41,8 +41,8 @@ pub(crate) enum Until {
     Replies(u32),
 }
 
-/// The most requests in flight on a connection; one more counts as a loss of framing. One read of Redis (16 KiB)
-/// contains at most 2,730 of its shortest command.
+/// Maximum number of requests in flight on a connection; one more counts as a loss of framing. One read of Redis (16
+/// KiB) contains at most 2,730 of its shortest command.
 pub(crate) const OUTSTANDING_MOST: usize = 4_096;
 
 #[derive(Debug, Default)]
@@ -261,7 +261,7 @@ impl Exchanges {
         }));
     }
 
-    /// The responses of all complete requests have ended with the last write, at `at`; `begun` is where those begin
+    /// The responses of all complete requests have ended with the last write, at `at`; `begun` is where responses begin
     /// whose beginning was not seen.
     pub(crate) fn end_all(&mut self, (begun, at): (u64, u64), end_by: EndBy, events: &mut Events) {
         self.end_due = None;
@@ -273,7 +273,7 @@ impl Exchanges {
         }
     }
 
-    /// Requests in flight cannot be reported any more.
+    /// Drops the requests in flight, which can no longer be reported.
     pub(crate) fn drop_all(&mut self, events: &mut Events) {
         self.complete_due = None;
         self.end_due = None;
@@ -286,7 +286,7 @@ impl Exchanges {
         }
     }
 
-    /// The client's bytes are framed again: bytes that were not captured before are no longer waited for.
+    /// The client's bytes are framed again: requests in bytes that were not captured before are no longer expected.
     pub(crate) fn forget_unseen(&mut self) {
         self.unseen = None;
     }
@@ -296,7 +296,7 @@ impl Exchanges {
         self.next
     }
 
-    /// Forgets requests in flight silently, as they were not reported; the next request has the number `next`.
+    /// Forgets requests in flight silently, because they were not reported; the next request has the number `next`.
     pub(crate) fn forget(&mut self, next: u64) {
         self.open.clear();
         self.complete_due = None;
@@ -314,7 +314,7 @@ impl Exchanges {
         self.open.len() >= OUTSTANDING_MOST
     }
 
-    /// The lowest position of the client's bytes, and of the server's, that future events may name.
+    /// The lowest position in the client's bytes, and in the server's, that future events may refer to.
     pub(crate) fn named_from(&self, client: u64, server: u64) -> (u64, u64) {
         let unseen = self.unseen.map_or(client, |(began, ..)| began);
         let began = self.open.front().map_or(client, |open| open.began);
@@ -323,7 +323,7 @@ impl Exchanges {
     }
 }
 
-/// What to take a request for of which only the response is seen.
+/// What is reported about a request of which only the response is seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unseen {
     pub kind: RequestKind,

@@ -3,7 +3,7 @@
 //! A [`Dissector`] is given, in time order, what the server read from and wrote to one socket: the true length of
 //! each piece and as many of its first bytes as were captured. It produces events with byte positions, to which the
 //! user of this crate attaches its own timestamps ([`Marks`] helps). It has no clock, no socket and no errors: it
-//! counts what it cannot read, and continues where it can.
+//! counts what it cannot parse, and continues if it can.
 //!
 //! # Memory
 //!

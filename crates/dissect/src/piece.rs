@@ -1,8 +1,8 @@
-//! The input of a dissector: who moved how many bytes, and the first of them.
+//! The input of a dissector: the direction and number of bytes moved, and the first of them.
 //!
-//! It has no timestamps: the user of this crate keeps those by the byte positions that events name.
+//! It has no timestamps: the user of this crate keeps those, indexed by the byte positions in events.
 
-/// Where the bytes come from. It is known from the listening socket, never guessed from the bytes.
+/// Where the bytes come from. Known from the listening socket, never guessed from the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The server has read them.
@@ -14,7 +14,7 @@ pub enum Direction {
 /// What one system call moved between the server and its socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
-    /// Who wrote the bytes.
+    /// Which side wrote the bytes.
     pub direction: Direction,
     /// The bytes that the kernel moved. A piece of length 0 (the end of a stream) is ignored.
     pub length: u64,

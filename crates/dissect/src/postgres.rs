@@ -102,7 +102,7 @@ impl Postgres {
         if began { Step::Taken(length) } else { Step::Bad }
     }
 
-    /// The packet that opens a connection, or asks for encryption, or cancels a query of another one.
+    /// The packet that opens a connection, requests encryption, or cancels a query of another connection.
     fn startup_packet(&mut self, view: View<'_>) -> Step {
         let [a, b, c, d, code @ ..] = view.bytes else { return Step::Need };
         let &[e, f, g, h, ..] = code else { return Step::Need };
@@ -338,8 +338,8 @@ fn header(bytes: &[u8]) -> Result<(u8, u64), Step> {
     Ok((kind, 1 + u64::from(length)))
 }
 
-/// The first `wanted` bytes after a message's header, or as many as there are or will be. `None` while they are
-/// incomplete.
+/// The first `wanted` bytes after a message's header, or as many as the message has or were captured. `None` while they
+/// are incomplete.
 #[inline]
 fn body<'a>(view: View<'a>, length: u64, wanted: usize) -> Option<&'a [u8]> {
     let end = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES + wanted);

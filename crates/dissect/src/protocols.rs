@@ -42,7 +42,7 @@ impl ProtocolReader {
         }
     }
 
-    /// A reader that joins a connection where a request begins.
+    /// A reader that joins a connection at the begin of a request.
     pub(crate) fn joined(protocol: Protocol) -> ProtocolReader {
         match protocol {
             Protocol::Postgres => ProtocolReader::Postgres(Postgres::joined()),
@@ -88,8 +88,8 @@ impl ProtocolReader {
         }
     }
 
-    /// A header was in client bytes that were not captured: what was read of a request before them is all that will
-    /// be seen of it.
+    /// A header was in client bytes that were not captured: no more will be seen of a request than what was read before
+    /// them.
     pub(crate) fn client_cut(&mut self, context: &mut Context<'_>) {
         match self {
             ProtocolReader::Redis(redis) => redis.client_cut(context),
@@ -128,7 +128,7 @@ impl ProtocolReader {
         }
     }
 
-    /// What to take a request for of which only the response is seen.
+    /// What is reported about a request of which only the response is seen.
     pub(crate) fn unseen(&self, digests: &mut Digests) -> Unseen {
         let digest = digests.named(self.protocol(), UNSEEN);
         let (kind, until) = match self {

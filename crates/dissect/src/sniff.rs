@@ -1,9 +1,9 @@
-//! Detects the protocol of a connection from its first bytes. Who is client and who is server is already known.
+//! Detects the protocol of a connection from its first bytes. Which side is the client is already known.
 
 use crate::event::Protocol;
 use crate::postgres::{CANCEL, ENCRYPT_GSS, ENCRYPT_SSL};
 
-/// What bytes show about the protocol.
+/// What the bytes seen so far show about the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guess {
     Is(Protocol),
@@ -69,7 +69,7 @@ fn http2(bytes: &[u8]) -> Guess {
     }
 }
 
-/// A method, a space, and what a target begins with.
+/// A method, a space, and the beginning of a target.
 fn http1(bytes: &[u8]) -> Guess {
     let method = bytes.iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'-').count();
     match (&bytes[..method], &bytes[method..]) {
@@ -96,7 +96,7 @@ fn array(bytes: &[u8]) -> Guess {
     }
 }
 
-/// A line that is no request line of HTTP.
+/// A line that is not an HTTP request line.
 fn inline_redis(bytes: &[u8]) -> Guess {
     let end = memchr::memchr(b'\n', bytes);
     let line = bytes[..end.unwrap_or(bytes.len())].trim_ascii();

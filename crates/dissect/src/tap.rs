@@ -1,8 +1,8 @@
 //! One direction of a connection: from pieces to frames.
 //!
-//! A frame is what its protocol reads at once: a message, a head, a line. A tap hands it on in place when it is whole
-//! in the piece, keeps the beginning of one that is cut by the end of a piece, and skips the rest of one with a known
-//! length, by the true lengths of pieces, captured or not. It knows no protocol.
+//! A frame is what its protocol reads at once: a message, a head, a line. A tap passes it on in place if it is whole in
+//! the piece, keeps the beginning of one that is cut by the end of a piece, and skips the rest of one with a known
+//! length, by the true lengths of pieces, captured or not. It does not depend on the protocol.
 
 use crate::piece::Piece;
 
@@ -23,7 +23,7 @@ pub(crate) struct View<'a> {
     pub bytes: &'a [u8],
     /// Where they begin.
     pub at: u64,
-    /// What follows them was not captured, so more will not be seen.
+    /// What follows them was not captured, so no more will be seen.
     pub cut: bool,
 }
 
@@ -76,7 +76,7 @@ impl Tap {
         self.position = self.position.saturating_add(length);
     }
 
-    /// Hands each frame that begins in `piece` to `frame`, once all of it that is wanted is in view.
+    /// Passes each frame that begins in `piece` to `frame`, once all of it that is needed is in view.
     pub(crate) fn feed(&mut self, piece: &Piece<'_>, mut frame: impl FnMut(View<'_>) -> Step) -> Fed {
         let start = self.position;
         self.pass(piece.length);

@@ -1,7 +1,7 @@
 //! Connections that are not parsed: all that is known is which side sends when.
 //!
-//! A turn is all that the server reads until it writes; its response ends with the last write before the next read.
-//! Of TLS the record headers are read, so that handshakes do not count as requests.
+//! A turn is all that the server reads until it writes; its response ends with the last write before the next read. For
+//! TLS the record headers are parsed, so that handshakes do not count as requests.
 
 use crate::digest::DigestId;
 use crate::event::{Protocol, RequestKind};
@@ -13,7 +13,7 @@ use crate::tap::{Step, View};
 pub(crate) struct Turns {
     protocol: Protocol,
     digest: Option<DigestId>,
-    /// Handshake records of the client, counted up to two; what matters is none, one or more.
+    /// Handshake records of the client, counted up to two: none, one, or more.
     handshakes: u8,
     /// In TLS 1.3 the first encrypted record of the client ends the handshake.
     finished_due: bool,
@@ -51,7 +51,7 @@ impl Turns {
         Step::Taken(length)
     }
 
-    /// The client's bytes cannot be read: they belong to the turn.
+    /// The client's bytes cannot be parsed: they belong to the turn.
     pub(crate) fn begin(&mut self, at: u64, context: &mut Context<'_>) {
         if !self.open {
             let protocol = self.protocol;

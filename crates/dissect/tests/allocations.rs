@@ -1,4 +1,4 @@
-//! The promise of the hot path: no allocation for a request that is whole in its piece.
+//! The guarantee of the hot path: no allocation for a request that is whole in its piece.
 
 mod transcripts;
 
@@ -30,7 +30,7 @@ fn requests_whose_digests_are_known_cost_no_allocation() {
             }
         };
         feed(login);
-        // Twice: a text that is kept may take the place of a longer one the second time.
+        // Twice: a text that is kept may replace a longer one the second time.
         feed(turns);
         feed(turns);
         let taken = measure(|| (0..20).for_each(|_| feed(turns)));

@@ -44,7 +44,7 @@ fn is_question(command: MySqlCommand) -> bool {
     )
 }
 
-/// What the server's own counter rose by while the transcript was taken, from `testdata/README.md`.
+/// The increase of the server's own counter while the transcript was taken, from `testdata/README.md`.
 #[test]
 fn mariadb_counts_the_same_questions() {
     let questions = |name: &str| {
@@ -74,7 +74,7 @@ fn as_many_requests_are_reported_as_the_client_sent() {
     assert_eq!(requests("postgres-simple", |_, kind| kind == RequestKind::Query), 21);
     assert_eq!(requests("postgres-extended", |_, kind| kind == RequestKind::Execute), 21);
     assert_eq!(requests("postgres-prepared", |_, kind| kind == RequestKind::Execute), 21);
-    // Three times three within a pipeline, and one behind it.
+    // Three times three within a pipeline, and one after it.
     assert_eq!(requests("postgres-pipeline", |_, kind| kind == RequestKind::Execute), 12);
     assert_eq!(requests("postgres-pipeline-prepared", |_, kind| kind == RequestKind::Execute), 12);
     assert_eq!(requests("nginx-pipelined", |_, _| true), 29);

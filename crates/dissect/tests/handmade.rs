@@ -1,4 +1,4 @@
-//! What the transcripts do not contain: rare cases of each protocol, by hand.
+//! Rare cases of each protocol that the transcripts do not contain, written by hand.
 
 mod transcripts;
 
@@ -204,7 +204,7 @@ fn results_of_mysql_end_with_and_without_eof_packets() {
         packets(&[b"\0\0\0\x0a\0\0\0", b"\0\0\0\x02\0\0\0"]),
         // The server knows that the client has the definitions.
         packets(&[b"\x02\0", b"\x011\x012", OK_END]),
-        // A report of progress, and rows that an error ends.
+        // A progress report, and rows that end with an error.
         packets(&[b"\xff\xff\xff\x01\x01\x01", b"\0\0\0\x02\0\0\0"]),
     ] {
         let dissected = mysql(select, &answer);
@@ -256,7 +256,7 @@ fn as_many_responses_as_commands_at_any_pipeline_depth() {
     }
 }
 
-/// Requests in flight beyond the table's capacity are known by their responses.
+/// Requests in flight beyond the table's capacity are counted by their responses.
 #[test]
 fn requests_beyond_the_table_are_counted_by_their_responses() {
     let (request, responses) = (redis(5_000), b"+PONG\r\n".repeat(5_000));

@@ -37,7 +37,7 @@ fn a_short_capture_invents_no_request_and_loses_none_whose_header_it_has() {
         for capture in [0, 1, 4, 5, 9, 16, 24, 32, 48, 64, 100, 128, 192, 256, 512, 1024, 4096, 16384] {
             let cut = dissect_at(&transcript.pieces, capture, hinted(&transcript));
             let name = format!("{} at {capture}: {}", transcript.name, cut.render());
-            // A header has up to 25 bytes with what tells its kind: `100 Continue`.
+            // A header has up to 25 bytes, including what identifies its kind: `100 Continue`.
             assert!(capture < 32 || cut.exchanges.len() <= whole.exchanges.len(), "{name}");
             if capture >= 256 && !is_pipelined(&transcript.name) {
                 assert_eq!(cut.exchanges.len(), whole.exchanges.len(), "{name}");
@@ -49,7 +49,7 @@ fn a_short_capture_invents_no_request_and_loses_none_whose_header_it_has() {
     }
 }
 
-/// A pipeline of which only the first commands are captured: the responses count the others.
+/// A pipeline with only the first commands captured: the responses count the others.
 #[test]
 fn responses_count_the_requests_that_were_not_captured() {
     for name in ["redis-bench-set", "redis-bench-get"] {

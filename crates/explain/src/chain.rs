@@ -1,9 +1,9 @@
-//! What a wait for a connection was really for: what held the connections up in the meantime.
+//! What a wait for a connection was really for: what kept the connections busy in the meantime.
 //!
-//! A stall anywhere makes a queue for the pool, and the queue outlasts it. The part of such a wait for which connections
-//! were held longer than they usually are belongs to whatever held them; the rest is the pool's own. Usual is, for a
-//! tail, what requests near the median take; for all requests, what the quickest tenth takes. Where all are alike, the
-//! wait stays with the pool.
+//! A stall anywhere makes a queue for the pool, and the queue outlasts it. The part of such a wait for which
+//! connections were held longer than usual is attributed to whatever held them; the rest is the pool's own. For a tail,
+//! usual is what requests near the median take; for all requests, what the quickest tenth takes. If all requests are
+//! alike, the wait is attributed to the pool.
 
 use export::requests::Row;
 use record::Phase;
@@ -12,30 +12,30 @@ use crate::groups::{Explained, Scope, Usual, ordinary};
 use crate::ledger::Ledger;
 use crate::place::Segment;
 
-/// How many holders count for one wait, and how many are looked at.
+/// Maximum number of holders that count for one wait, and of holders that are examined.
 const MOST_HOLDERS: usize = 512;
 const MOST_STEPS: usize = 16_384;
 
-/// What passes before a request has its connection.
+/// Segments before a request has its connection.
 const BEFORE: [Segment; 3] = [Segment::ScheduleLag, Segment::PoolWait, Segment::PoolAfterLag];
 
-/// A request while it had its connection.
+/// The time in which a request had its connection.
 struct Holder {
     from: u64,
     to: u64,
-    /// What of its time is more than usual, by segment, and what is as usual.
+    /// The time above the usual, by segment, and the usual time.
     more: Ledger,
     usual: u64,
 }
 
-/// Moves the waits for connections in `scope` to what held the connections.
+/// Moves the waits for connections in `scope` to what kept the connections busy.
 pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
     let ordinary = if scope.is_excess { ordinary(explained) } else { quickest(explained) };
     let mut holders: Vec<Holder> =
         explained.iter().map(|one| holder(one, &ordinary, &rows[one.row])).collect();
     holders.sort_by_key(|holder| holder.from);
     let mut last = 0;
-    // When the last of all up to each was done.
+    // For each request, when it and all before it were done.
     let until: Vec<u64> = holders
         .iter()
         .map(|holder| {
@@ -59,14 +59,14 @@ pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
         }
         let all = held.sum().saturating_add(usual);
         for segment in Segment::ALL {
-            // Never more than there is: what ordinary requests wait for the pool has been taken off already.
+            // Never more than there is: what ordinary requests wait for the pool has been subtracted already.
             let moved = scope.sums.shift(Segment::PoolWait, segment, portion(wait, held.get(segment), all));
             scope.chained.put(segment, moved);
         }
     }
 }
 
-/// The tenth that had its connection for the shortest time.
+/// The tenth of requests that held a connection for the shortest time.
 fn quickest(explained: &[Explained]) -> Usual {
     let mut sorted = explained.to_vec();
     sorted.sort_by_key(|one| {

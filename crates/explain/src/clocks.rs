@@ -1,4 +1,4 @@
-//! How the clock of a server's record lies to the client's, and how surely that is known.
+//! The offset between a server's clock and the client's, and how accurately it is known.
 
 use record::TwoClocks;
 use record::document::{Host, Time};
@@ -7,29 +7,29 @@ use units::Nanos;
 
 use crate::inputs::{Client, Server};
 
-/// How a server's clock lies to the client's.
+/// The offset between a server's clock and the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
-    /// Added to an offset from the client's zero: an instant on the server's clock.
+    /// Added to an offset from the client's zero, it gives an instant on the server's clock.
     pub(crate) zero: i128,
     pub(crate) known: Known,
-    /// The two hosts are one: an address of its loopback is that address.
+    /// Both records are from one host: a loopback address means the same in both.
     pub(crate) same_host: bool,
 }
 
-/// How surely the two clocks are known to each other.
+/// How accurately the offset is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// To the nanosecond, or within what the exchanges of stamps leave open.
+    /// To the nanosecond, or within the error of the clock exchanges.
     Within(Nanos),
-    /// By the hosts' wall clocks alone: good for the order of seconds.
+    /// From the hosts' wall clocks only: accurate to seconds.
     ByWallClock,
-    /// Likewise, and the exchanges of stamps cannot be believed.
+    /// Likewise, and the clock exchanges contradict each other.
     Contradicted,
 }
 
 impl Known {
-    /// How far an instant may be off; `None` where that is not known.
+    /// Maximum error of an instant; `None` if unknown.
     pub(crate) fn within(self) -> Option<Nanos> {
         match self {
             Known::Within(error) => Some(error),
@@ -39,7 +39,8 @@ impl Known {
 }
 
 impl Clocks {
-    /// Of a server's record. Where the two hosts' clocks were compared, its instants are brought onto the client's.
+    /// The offset for a server's record. If the two clocks were compared, the record's instants are converted to the
+    /// client's clock.
     pub(crate) fn of(client: &Client, server: &mut Server) -> Clocks {
         let (one, other) = (&client.document, &server.observed.document);
         if let Some(later) = same_boot((&one.host, &one.time), (&other.host, &other.time)) {
@@ -62,7 +63,7 @@ impl Clocks {
     }
 }
 
-/// Each request as a whole, so that it keeps its length; what was before the client's host began to run is left out.
+/// Converts each request as a whole, so that it keeps its length; leaves out what was before the client's host booted.
 fn bring_onto(clocks: &TwoClocks, server: &mut Server) {
     let back = |at: Nanos| i64::try_from(-clocks.ahead_at(at)?).ok();
     server.served = std::mem::take(&mut server.served)
@@ -81,12 +82,12 @@ fn bring_onto(clocks: &TwoClocks, server: &mut Server) {
     }
 }
 
-/// By how much the begin of a boot may differ that two records work out from their two clocks: the wall clock is
-/// slewed in the meantime.
+/// How much the boot times worked out from the clocks of two records may differ: the wall clock is slewed in the
+/// meantime.
 const BOOT_SLACK: i128 = 1_000_000_000;
 
-/// How far the other's monotonic clock is ahead where both are of one boot of one host: by what their time namespaces
-/// make of it.
+/// How far the other's monotonic clock is ahead if both records are of the same boot of one host: the difference of
+/// their time namespaces.
 pub(crate) fn same_boot(one: (&Host, &Time), other: (&Host, &Time)) -> Option<i128> {
     if let (Some(boot), Some(other_boot)) = (&one.0.boot_id, &other.0.boot_id) {
         let offset = |host: &Host| i128::from(host.monotonic_offset_ns.unwrap_or(0));

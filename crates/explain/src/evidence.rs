@@ -1,4 +1,4 @@
-//! What is known of a run once its records are joined: what facts and notes are drawn from.
+//! Everything known about a run once its records are joined; facts and notes are derived from it.
 
 use export::requests::Row;
 use record::Served;
@@ -7,7 +7,7 @@ use crate::host::Surroundings;
 use crate::inputs::{Client, Server};
 use crate::join::{JoinCounts, Match};
 
-/// What is known, for the sentences next to the figures.
+/// Joined records, from which sentences and figures are made.
 pub(crate) struct Evidence<'a> {
     pub(crate) client: &'a Client,
     pub(crate) servers: &'a [Server],
@@ -18,7 +18,7 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// The server of a row of the client, and the request that it served.
+    /// The server and the request it served, for a row of the client.
     pub(crate) fn served(&self, row: usize) -> Option<(&Server, &Served)> {
         let Match { server, place, .. } = self.matches[row]?;
         let server = &self.servers[server];

@@ -157,8 +157,8 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
     explained
 }
 
-/// How much of each row's wait for a connection is caused by the client: what became due while it was late is sent in a
-/// burst, and queues. Such waits count up to the length of the lateness, minus the time since then.
+/// How much of each row's wait for a connection is caused by the client: requests that became due while it was late are
+/// sent in a burst, and queue. Such waits count up to the length of the lateness, minus the time since then.
 fn after_lag(rows: &[Row]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let picked_up = |row: usize| rows[row].end_of(Phase::ScheduleLag).0;
@@ -166,7 +166,7 @@ fn after_lag(rows: &[Row]) -> Vec<u64> {
         let lag = rows[row].phase(Phase::ScheduleLag).filter(|&lag| lag >= LATE);
         lag.map_or(0, |lag| lag.0)
     };
-    // Of those picked up at once the latest first.
+    // Of requests picked up at the same time, the latest first.
     order.sort_by_key(|&row| (picked_up(row), std::cmp::Reverse(lag(row))));
     let mut shares = vec![0; rows.len()];
     let (mut late_at, mut late_for) = (0u64, 0u64);
@@ -242,7 +242,7 @@ impl Evidence<'_> {
                 *sum = sum.saturating_add(response);
             }
         }
-        // Where it is all there is, it tells nothing.
+        // A digest is worth naming only if there are others.
         let served = |server: &Server| server.digests().iter().filter(|digest| digest.count > 0).count();
         if self.servers.iter().all(|server| served(server) < 2) {
             return;

@@ -1,4 +1,4 @@
-//! What the rules may ask for next to the time: found in the records, for the requests of a scope.
+//! Facts that rules may require in addition to the time: found in the records, for the requests of a scope.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +13,15 @@ use crate::join::{By, is_loopback};
 use crate::rules::Facts;
 use crate::runtime;
 
-/// A request that is in progress for longer tells nothing new.
+/// Maximum number of seconds examined per request; more of them would add nothing.
 const MOST_SECONDS: usize = 3_600;
 
-/// When a connect that was not answered is sent again: a connection that a full listen queue turned away takes as long.
+/// When an unanswered SYN is sent again: a connection dropped by a full listen queue takes this long.
 const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
 
 impl Evidence<'_> {
     pub(crate) fn facts(&self, scope: &Scope, by_averages: bool) -> Facts {
-        // Counted where the client is: what another host turns away is not seen there.
+        // Counted on the client's host: drops on another host are not visible there.
         let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
         let by_time =
             scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
@@ -44,8 +44,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// How much of the scope is within stalls of the client's host by nobody's doing on it: of the client's own time,
-    /// and of the rest, where the servers are on that host.
+    /// How much of the scope is within stalls of the client's host that no process on it caused: of the client's own
+    /// time, and of the rest if the servers are on that host.
     fn stalled(&self, scope: &Scope) -> (u64, u64) {
         let zero = self.client.zero();
         let is_server_s = !self.servers.is_empty() && self.is_on_server_s_host();
@@ -84,8 +84,8 @@ impl Evidence<'_> {
         (paused, runtime::met(&met))
     }
 
-    /// The longest stall of the client's own meter that explains its lags: those of at least [`LATE`] that are no longer
-    /// than a stall of their own second must have most of the client's time.
+    /// The longest stall of the client's own meter that explains its lags: lags of at least [`LATE`] that are no longer
+    /// than a stall of their second must have most of the client's time.
     fn own_stall(&self, scope: &Scope) -> Option<Nanos> {
         let (mut explained, mut all, mut longest) = (0u64, 0u64, 0);
         for row in scope.rows.iter().map(|one| &self.rows[one.row]) {
@@ -104,8 +104,8 @@ impl Evidence<'_> {
         (explained > all / 2).then_some(Nanos(longest))
     }
 
-    /// How many connections listeners of this host turned away in seconds in which connects of the scope hung for as
-    /// long as it takes to ask again.
+    /// How many connections were dropped by listen queues of this host in seconds in which connects of the scope hung
+    /// for at least one SYN retransmission.
     fn listen_drops(&self, scope: &Scope) -> u64 {
         let mut drops = BTreeMap::new();
         for row in scope.rows.iter().map(|one| &self.rows[one.row]) {
@@ -120,14 +120,14 @@ impl Evidence<'_> {
         drops.into_values().fold(0, u64::saturating_add)
     }
 
-    /// The client's seconds that are in a stretch of its run, in part.
+    /// The client's seconds that overlap a period of its run.
     fn seconds_between(&self, from: u64, until: u64) -> &[Second] {
         let place = |at: u64| self.client.seconds.partition_point(|second| second.start_ns <= at);
         let first = place(from).saturating_sub(1);
         &self.client.seconds[first..place(until).clamp(first, first.saturating_add(MOST_SECONDS))]
     }
 
-    /// Of the client's host, while requests of the scope were in progress.
+    /// The longest stall of the client's host while requests of the scope were in progress.
     fn longest_stall(&self, scope: &Scope) -> Option<Nanos> {
         let zero = self.client.zero();
         let longest = scope.rows.iter().filter_map(|one| {
@@ -147,7 +147,7 @@ impl Evidence<'_> {
             }
         }
         let ((comm, pid), time) = culprits.into_iter().max_by_key(|(_, time)| *time)?;
-        // Named by its thread, nobody would know it.
+        // The client itself: its thread's name would mean nothing to the user.
         let is_client = self.client.document.host.pid == Some(pid) && self.is_on_server_s_host();
         let who = if is_client { "this client itself, thread " } else { "" };
         Some(format!("{who}{comm} (pid {pid}), {} in all", Nanos(time)))
@@ -161,7 +161,7 @@ impl Evidence<'_> {
         })
     }
 
-    /// Who used most CPU time next to the server: no more than a hint.
+    /// The process with the most CPU time besides the server: no more than a hint.
     fn busiest(&self) -> Option<String> {
         if !self.is_on_server_s_host() {
             return None;

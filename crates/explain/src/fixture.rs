@@ -4,7 +4,7 @@ use export::requests::Row;
 use record::{Part, Phase, Protocol, Served, Timeline};
 use units::Nanos;
 
-/// A request that arrived, was read and was done at these milliseconds, all of its time on the CPU.
+/// A request that arrived, was read and was done at these milliseconds, on the CPU the whole time.
 pub(crate) fn served(arrived: u64, read: u64, done: u64) -> Served {
     let [arrived, read, done] = [arrived, read, done].map(Nanos::from_millis);
     let mut parts = [Nanos::ZERO; Part::COUNT];

@@ -1,4 +1,4 @@
-//! Groups of requests: those near a percentile, the slowest, or all; and the scope that is to be explained.
+//! Groups of requests: those near a percentile, the slowest, or all; and the scope to be explained.
 
 use std::collections::BTreeMap;
 
@@ -37,15 +37,15 @@ pub struct Group {
 /// One request with its ledger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Explained {
-    /// Its place among the client's rows.
+    /// Its index among the client's rows.
     pub(crate) row: usize,
     pub(crate) response: Nanos,
     pub(crate) joined: bool,
     pub(crate) ledger: Ledger,
 }
 
-/// The group of a percentile: requests whose rank differs from it by less than this share of all, or by less than half
-/// of the distance to the end.
+/// The group of a percentile contains requests whose rank differs from it by less than this share of all, or by less
+/// than half of the distance to the end.
 const HALF_BAND: f64 = 0.025;
 
 /// The number of requests that are shown individually.
@@ -73,7 +73,7 @@ impl Group {
         }
     }
 
-    /// Of one request of it.
+    /// Mean time per request in this segment.
     pub fn mean(&self, segment: Segment) -> Nanos {
         Nanos(self.sums.get(segment).checked_div(self.rows).unwrap_or(0))
     }
@@ -97,7 +97,7 @@ fn most(sums: &Ledger) -> Option<Place> {
 pub(crate) fn groups(sorted: &[Explained]) -> Vec<Group> {
     let mut groups = vec![Group::of("all", "all requests with a response".to_owned(), sorted)];
     for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        // So few carry no such percentile.
+        // Too few requests for this percentile.
         if (sorted.len() as u64) < needed_samples(q) {
             continue;
         }
@@ -182,7 +182,7 @@ impl Scope {
 }
 
 /// The usual time by segment: requests found at a server are compared with others that were found, because a request
-/// that was not found has in one segment what others have in many.
+/// that was not found has in one segment what others have in several.
 #[derive(Debug)]
 pub(crate) struct Usual {
     found: Group,
@@ -245,12 +245,12 @@ mod tests {
             assert_eq!(group.segments_ns.values().sum::<u64>(), group.sum_ns);
         }
         let few = |count: u64| super::groups(&rows(1_001..=1_000 + count)).len();
-        // `all` and `slowest`, and what so many carry.
+        // `all` and `slowest`, and the percentiles that this many requests carry.
         assert_eq!([2, 5, 6, 71, 72, 367, 368].map(few), [2, 2, 3, 3, 4, 4, 5]);
         assert!(super::groups(&[]).is_empty());
     }
 
-    /// If this fails, requests of which the server's side is not known are left out of what is stated of all.
+    /// If this fails, requests whose server side is unknown are missing from what is stated about all requests.
     #[test]
     fn requests_that_were_not_found_are_explained_with_the_others() {
         let mut tail = rows((0..900).map(|_| 1_000).chain((0..100).map(|_| 9_000)));
@@ -260,7 +260,7 @@ mod tests {
         }
         let of_all = Scope::of(&tail, false);
         assert_eq!((of_all.rows.len(), of_all.sums.sum()), (1_000, 900 * 1_000 + 100 * 9_000));
-        // What is usual for the one kind is not taken off the other.
+        // The usual time of one kind is not subtracted from the other.
         let heavy = Scope::of(&tail, true);
         assert_eq!((heavy.rows.len(), heavy.is_excess), (50, true));
         assert_eq!(by_name(&heavy.sums), BTreeMap::from([("client_lag", 50 * 8_000)]));

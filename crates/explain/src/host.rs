@@ -1,8 +1,7 @@
-//! What else happened on the hosts: stalls by a record of `hiccup`, CPU use by one of `cpu`, planted disturbances,
-//! pauses of JVMs.
+//! What else happened on the hosts: stalls (from `hiccup`), CPU use (from `cpu`), planted disturbances (from
+//! `disturb`), and pauses of JVMs.
 //!
-//! Their lines are read as far as they have the fields that are looked for: a line of another version tells less, and
-//! is no error.
+//! Lines are read as far as they have the expected fields: a line of another version yields less, and is not an error.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +17,11 @@ use crate::inputs::Client;
 use crate::runtime::Runtime;
 use crate::stalls::{self, Meters, Stall, Stalls};
 
-/// A record of `hiccup`, `cpu`, `disturb` or a JVM, and where its times lie on the client's.
+/// A record of `hiccup`, `cpu`, `disturb` or a JVM, and how its times map to the client's.
 #[derive(Debug)]
 pub struct HostRecord {
     pub observed: Observed,
-    /// For people: the folder.
+    /// The directory, for messages.
     pub name: String,
 }
 
@@ -81,7 +80,7 @@ pub struct Planted {
 const BUSIEST: usize = 5;
 
 impl Surroundings {
-    /// Of the records of the client's own host; `from` and `to` are its run.
+    /// From the records of the client's own host; `from` and `to` bound its run.
     pub(crate) fn of(client: &Client, records: &[HostRecord], from: u64, to: u64) -> Surroundings {
         let mut found = Surroundings::default();
         let mut used: BTreeMap<(u64, String), u64> = BTreeMap::new();
@@ -126,7 +125,7 @@ impl Surroundings {
         found
     }
 
-    /// The longest stall by nobody's doing on the host that is within `from..to` in part.
+    /// The longest stall of the host not caused by a process on it that overlaps `from..to`.
     pub(crate) fn longest(&self, from: u64, to: u64) -> Option<Nanos> {
         stalls::within(&self.stall_spans.by_platform, from, to)
             .map(|stall| Nanos(stall.to - stall.from))
@@ -138,18 +137,18 @@ impl Surroundings {
         stalls::overlap(&self.stall_spans.all, from, to)
     }
 
-    /// How much of `from..to` it was stalled by something outside of it, which excuses every thread that was ready to run.
+    /// How much of `from..to` it was stalled from outside, which excuses every thread that was ready to run.
     pub(crate) fn excused(&self, from: u64, to: u64) -> u64 {
         stalls::overlap(&self.stall_spans.by_platform, from, to)
     }
 }
 
-/// What really was of the episodes of `disturb` within `from..to`.
+/// The actual episodes of `disturb` within `from..to`.
 fn planted(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Planted> {
     let ObservationBody::Disturb(results) = &observed.document.body else { return None };
     let episodes = observed.events.iter().filter_map(|event| event.disturbance.as_ref());
     let stretch = |real: &Span| {
-        // One without an end was never seen to be over.
+        // An episode without an end was never seen to end.
         let until = real.end_ns.map_or(u64::MAX, |end| zero.saturating_add(end));
         Stall { from: zero.saturating_add(real.begin_ns), to: until }
     };

@@ -1,4 +1,4 @@
-//! The records that are joined: those of the client and of its servers.
+//! The records to join: the client's and its servers'.
 
 use export::requests::{Row, Rows};
 use record::document::Document;
@@ -15,12 +15,12 @@ pub struct Client {
     pub total: Interval,
     /// Its `requests.parquet`, if it has one.
     pub rows: Option<(Rows, Vec<Row>)>,
-    /// For people: the folder.
+    /// The directory, for messages.
     pub name: String,
 }
 
 impl Client {
-    /// A client's record with its requests, where it kept any; `name` is its folder, for people.
+    /// A client's record, and its individual requests if it kept any; `name` is its directory, for messages.
     pub fn new(recording: Recording, rows: Option<(Rows, Vec<Row>)>, name: String) -> Client {
         let Recording { document, seconds, total, .. } = recording;
         Client { document, seconds, total, rows, name }
@@ -30,7 +30,7 @@ impl Client {
         self.document.time.started_monotonic_ns
     }
 
-    /// The run on its own monotonic clock.
+    /// Begin and end of the run on its own monotonic clock.
     pub(crate) fn period(&self) -> (u64, u64) {
         let length = self.seconds.last().map_or(0, |last| last.start_ns.saturating_add(last.length_ns));
         (self.zero(), self.zero().saturating_add(length))
@@ -43,13 +43,13 @@ pub struct Server {
     pub observed: Observed,
     /// Its `served.parquet`; empty if it has none.
     pub served: Vec<Served>,
-    /// Its host's clock against the client's, where they were compared.
+    /// Its host's clock compared with the client's, if they were compared.
     pub clocks: Option<TwoClocks>,
     pub name: String,
 }
 
 impl Server {
-    /// The normalised statements or routes that its requests name by their place.
+    /// The normalised statements or routes, which its requests refer to by index.
     pub(crate) fn digests(&self) -> &[Digest] {
         match &self.observed.document.body {
             ObservationBody::Watch(results) => &results.digests,
@@ -57,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Its requests that were not kept are too few to have held up others.
+    /// Whether the requests that were not kept are too few to have delayed others.
     pub(crate) fn kept_all(&self) -> bool {
         let ObservationBody::Watch(results) = &self.observed.document.body else { return false };
         let Some(kept) = results.kept.as_ref().filter(|kept| kept.requests == "all") else { return false };
@@ -66,5 +66,5 @@ impl Server {
     }
 }
 
-/// A server's record has all of its requests where it missed no more than one in so many.
+/// A server's record counts as complete if it missed at most one request in this many.
 const MISSED: u128 = 100;

@@ -1,8 +1,8 @@
-//! Which request at the server is which request of the client.
+//! Matches the client's requests with those at the server.
 //!
-//! By the two ends of the connection, and within it by order and time. Where the ends differ because something lies
-//! between (a relay, address translation), by time alone: one connection's requests are within the other's. What
-//! cannot be joined is counted by its reason.
+//! By the two ends of the connection, and within it by order and time. If the ends differ because something is in
+//! between (a relay, address translation), by time alone: the requests of one connection are within those of the other.
+//! What cannot be joined is counted by its reason.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -17,18 +17,18 @@ use crate::clocks::Clocks;
 /// A request of the client that was found at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Match {
-    /// Which of the servers' records.
+    /// The index of the server's record.
     pub(crate) server: usize,
-    /// Its place in that record's requests.
+    /// The index among that record's requests.
     pub(crate) place: usize,
     pub(crate) by: By,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The same two ends.
+    /// By the same two ends.
     Ends,
-    /// Other ends, the same times.
+    /// By time, with different ends.
     Time,
 }
 
@@ -75,16 +75,16 @@ impl<'a> Watched<'a> {
 
 type Ends = (SocketAddr, SocketAddr);
 
-/// Connections that are compared by time alone, each with each.
+/// Maximum number of connections that are compared by time, each with each.
 const MOST_BY_TIME: usize = 64;
 
-/// Requests of a connection that decide whether two connections are one.
+/// Number of requests that decide whether two connections are the same one.
 const COMPARED: usize = 2_000;
 
-/// How far the order on one connection may differ between two records that began at different times.
+/// How far the numbering on one connection may differ between two records that began at different times.
 const SHIFTS: i64 = 8;
 
-/// Two hosts whose wall clocks are further apart than this have no wall clocks to speak of, or the records are of two
+/// Two hosts whose wall clocks differ by more than this have unusable wall clocks, or the records are from different
 /// periods.
 const WALL_CLOCKS: i128 = 60_000_000_000;
 
@@ -112,7 +112,7 @@ pub(crate) fn join(rows: &[Row], servers: &[Watched<'_>]) -> (Vec<Option<Match>>
         for (ends, indices) in &connections {
             let open: Vec<usize> =
                 indices.iter().copied().filter(|&index| matches[index].is_none()).collect();
-            // The loopback of another host is not ours.
+            // Loopback of another host is not the client's.
             let found = find(&at_server, *ends).filter(|_| watched.clocks.same_host || !is_loopback(ends.0));
             match found {
                 Some(places) => {
@@ -152,7 +152,7 @@ fn begin(row: &Row) -> u64 {
     row.end_of(Phase::Auth).0
 }
 
-/// An IPv4 address that an IPv6 socket shows is that address.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -164,10 +164,10 @@ pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     }
 }
 
-/// Requests by the connection's ends, from the client's side, each in the order of its reads.
+/// Requests by the connection's ends, as seen from the client, each list in the order of the reads.
 struct AtServer {
     by_ends: BTreeMap<Ends, Vec<usize>>,
-    /// Of the client's end alone: where an address of the server was translated on the way.
+    /// By the client's end alone, for when the server's address was translated on the way.
     by_client: HashMap<SocketAddr, Ends>,
 }
 
@@ -186,18 +186,19 @@ fn at_server(served: &[Served]) -> AtServer {
 }
 
 fn find(at_server: &AtServer, ends: Ends) -> Option<&Vec<usize>> {
-    // A client's end on loopback is the same for a relay and for the server: there only both ends tell.
+    // A client's end on loopback is the same for a relay and for the server: there, only both ends identify a
+    // connection.
     let translated = || at_server.by_client.get(&ends.0).filter(|_| !is_loopback(ends.0));
     at_server.by_ends.get(&ends).or_else(|| at_server.by_ends.get(translated()?))
 }
 
-/// A server's requests on a clock that an instant of a row can be brought to.
+/// A server's requests, with the mapping of a row's instants to their clock.
 #[derive(Debug, Clone, Copy)]
 struct Timed<'a> {
     served: &'a [Served],
-    /// Added to an instant of a row.
+    /// Added to an instant of a row, it gives the server's clock.
     zero: i128,
-    /// How far that may be off.
+    /// Maximum error of that.
     error: i128,
 }
 
@@ -206,20 +207,20 @@ impl Timed<'_> {
         i128::from(self.served[place].read.0)
     }
 
-    /// How far the read at the server lies outside of the time from the request's first byte to its response.
+    /// How far the read at the server is outside of the time from the request's first byte to its response.
     fn outside(&self, row: &Row, place: usize) -> i128 {
         let (from, to) =
             (self.zero + i128::from(begin(row)), self.zero + i128::from(row.end_of(Phase::Receive).0));
         (from - self.read(place)).max(self.read(place) - to).max(0)
     }
 
-    /// The server read it after its first byte was sent, and before its response was here.
+    /// Whether the server read it after its first byte was sent, and before its response arrived.
     fn fits(&self, row: &Row, place: usize) -> bool {
         self.outside(row, place) <= self.error
     }
 }
 
-/// Pairs of one connection, both sides in order.
+/// Pairs of requests on one connection, with both sides in order.
 fn align(rows: &[Row], indices: &[usize], places: &[usize], watched: &Watched<'_>) -> Vec<(usize, usize)> {
     let Clocks { zero, known, .. } = watched.clocks;
     match known.within() {
@@ -238,8 +239,8 @@ fn align_on_one_clock(
     timed: &Timed<'_>,
 ) -> Vec<(usize, usize)> {
     let by_time = align_by_time(rows, indices, places, timed);
-    // Pipelined requests are in the kernel at once: after a loss, order distinguishes them and time does not. So it is
-    // with a clock that is not known to the nanosecond.
+    // Pipelined requests are in the kernel at once: after a loss, order distinguishes them and time does not. The same
+    // holds for a clock that is not known to the nanosecond.
     let mut shifts: BTreeMap<i64, usize> = BTreeMap::new();
     for &(index, place) in &by_time {
         let found = shift(&rows[index], &timed.served[place]);
@@ -289,7 +290,7 @@ fn align_by_time(
     pairs
 }
 
-/// Where two connections had the same ends in turn, two requests have the same number: time tells which it is.
+/// If two connections had the same ends one after the other, two requests have the same number: time decides.
 fn at_shift(
     rows: &[Row],
     indices: &[usize],
@@ -309,7 +310,7 @@ fn at_shift(
     indices.iter().filter_map(pair).collect()
 }
 
-/// On two clocks: by order, shifted so that the wall clocks agree best.
+/// For two clocks: by order, with the shift for which the wall clocks agree best.
 fn align_by_order(
     rows: &[Row],
     indices: &[usize],
@@ -317,7 +318,7 @@ fn align_by_order(
     timed: &Timed<'_>,
 ) -> Vec<(usize, usize)> {
     let (Some(&index), Some(&place)) = (indices.first(), places.first()) else { return Vec::new() };
-    // Where both sides kept all, the first is the first; where they kept some, most numbers are the same.
+    // If both sides kept all, the first of each match; if they kept some, most numbers are the same.
     let first = shift(&rows[index], &timed.served[place]);
     let near = (-SHIFTS..=SHIFTS).flat_map(|step| [step, first.saturating_add(step)]);
     let candidates = near.map(|shift| at_shift(rows, indices, places, timed, shift));
@@ -326,7 +327,7 @@ fn align_by_order(
     best.filter(|pairs| error(pairs) <= timed.error).unwrap_or_default()
 }
 
-/// Joins connections whose ends differ, the client's `rest` and the server's `unknown`, by how their requests fit.
+/// Joins connections whose ends differ, the client's `rest` and the server's `unknown`, by how well their requests fit.
 fn by_time(
     rows: &[Row],
     rest: &[Vec<usize>],
@@ -336,14 +337,14 @@ fn by_time(
     if rest.len() > MOST_BY_TIME || unknown.len() > MOST_BY_TIME {
         return Vec::new();
     }
-    // By the client's connection: who it may be at the server, the likeliest first.
+    // For each connection of the client, its candidates at the server, the likeliest first.
     let mut likely: Vec<Vec<usize>> = Vec::new();
     for indices in rest {
         let some = &indices[..indices.len().min(COMPARED)];
         let mut candidates = Vec::new();
         for (at, places) in unknown.iter().enumerate() {
             let found = align_by_time(rows, some, places, timed);
-            // Most of the client's requests have one of the server's, and few of the server's are left over.
+            // Most of the client's requests have a partner, and few of the server's are left over.
             if found.len() * 5 >= some.len() * 4 && found.len() * 2 >= places.len().min(some.len()) {
                 candidates.push((std::cmp::Reverse(found.len()), way_there(rows, &found, timed), at));
             }
@@ -360,7 +361,8 @@ fn by_time(
     pairs.flat_map(|(client, at)| align_by_time(rows, &rest[client], unknown[at], timed)).collect()
 }
 
-/// Finds a partner for `client`, whose present client finds another one if it must: so that as many have one as can.
+/// Finds a partner for `client` by augmenting paths (a partner's present client moves to another one if it can), so
+/// that as many as possible have one.
 fn pair_up(client: usize, likely: &[Vec<usize>], partners: &mut [Option<usize>], tried: &mut [bool]) -> bool {
     for &at in &likely[client] {
         if std::mem::replace(&mut tried[at], true) {
@@ -374,7 +376,7 @@ fn pair_up(client: usize, likely: &[Vec<usize>], partners: &mut [Option<usize>],
     false
 }
 
-/// From sent to read, in the middle of all pairs.
+/// Median time from sent to read over all pairs.
 fn way_there(rows: &[Row], pairs: &[(usize, usize)], timed: &Timed<'_>) -> i128 {
     let way =
         |&(index, place): &(usize, usize)| timed.read(place) - timed.zero - i128::from(begin(&rows[index]));

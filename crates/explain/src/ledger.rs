@@ -1,4 +1,5 @@
-//! One request's time, segment by segment: to the nanosecond its response, whatever the records say of it.
+//! One request's time by segment; the segments sum to its response time to the nanosecond, whatever the records
+//! contain.
 
 use export::requests::Row;
 use record::{Part, Phase, Served};
@@ -16,32 +17,32 @@ impl Default for Ledger {
     }
 }
 
-/// What the server's observer knows of a request of the client.
+/// What the server's observer knows about a request of the client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AtServer<'a> {
     pub(crate) served: &'a Served,
     pub(crate) behind: Behind,
-    /// `None` where the two hosts' clocks are not known to each other.
+    /// `None` if the offset between the two hosts' clocks is unknown.
     pub(crate) clock: Option<OneClock>,
-    /// Nothing is between the two: what is not the server's is its socket queue.
+    /// Client and server are connected by loopback: what is not the server's time is its socket queue.
     pub(crate) loopback: bool,
 }
 
-/// The client's row and the server's stamps on one clock.
+/// The mapping of the client's row to the clock of the server's timestamps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneClock {
-    /// What must be added to an instant of the row to have it on the clock of the stamps.
+    /// Added to an instant of the row, it gives the clock of the timestamps.
     pub(crate) zero: u64,
-    /// How far that may be off.
+    /// Maximum error of that.
     pub(crate) error: u64,
 }
 
-/// So many times the error of the clock must the network's two ways take together to be distinguished: each is then right
-/// within a tenth of both.
+/// The two network directions are reported separately only if together they are at least this many times the error of
+/// the clock: each is then accurate to a tenth of both.
 pub(crate) const TOLD_APART: u64 = 10;
 
-/// Segments from whose time is taken what lies outside the client's window, first to last. A response is with the
-/// client before the server's write has returned, and what a server does then is on the CPU.
+/// The segments that time outside the client's window is taken from, in this order. A response reaches the client
+/// before the server's write returns, and what a server does then is on the CPU.
 const OUTSIDE: [Part; Part::COUNT] = [
     Part::OnCpu,
     Part::Stolen,
@@ -64,7 +65,7 @@ impl Ledger {
         self.0[segment as usize] = self.0[segment as usize].saturating_add(ns);
     }
 
-    /// Moves up to `most` from one segment to another. How much that was.
+    /// Moves up to `most` from one segment to another. Returns how much was moved.
     pub(crate) fn shift(&mut self, from: Segment, to: Segment, most: u64) -> u64 {
         let moved = self.get(from).min(most);
         self.0[from as usize] -= moved;
@@ -76,7 +77,7 @@ impl Ledger {
         self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 
-    /// Of a row by itself: `wait` and `receive` are undivided.
+    /// From a row alone: `wait` and `receive` are undivided.
     pub(crate) fn of(row: &Row) -> Ledger {
         let mut ledger = Ledger::default();
         for phase in Phase::ALL {
@@ -85,7 +86,7 @@ impl Ledger {
         ledger
     }
 
-    /// As if nothing were known of the server's side.
+    /// As if nothing were known about the server's side.
     pub(crate) fn undivided(&self) -> Ledger {
         let mut ledger = *self;
         let window = Segment::ToServer as usize..=Segment::ServerAndNetwork as usize;
@@ -95,7 +96,7 @@ impl Ledger {
         ledger
     }
 
-    /// Of a row of which the server's side is known.
+    /// From a row whose server side is known.
     pub(crate) fn divided(row: &Row, at: &AtServer<'_>) -> Ledger {
         let mut ledger = Ledger::of(row);
         let window = std::mem::take(&mut ledger.0[Segment::ServerAndNetwork as usize]);
@@ -113,8 +114,8 @@ impl Ledger {
         ledger
     }
 
-    /// On one clock that is known within `error`: lengths are exact, and what the server did lies somewhere within
-    /// the window, near where its stamps say.
+    /// On one clock that is known within `error`: lengths are exact, and the server's time is somewhere within the
+    /// window, near its timestamps.
     fn divide_about(&mut self, begin: u64, window: u64, error: u64, at: &AtServer<'_>) {
         let first = at.served.arrived.unwrap_or(at.served.read);
         let ways = window.saturating_sub(at.served.done.0.saturating_sub(first.0));
@@ -122,12 +123,12 @@ impl Ledger {
             return self.divide_by_length(window, at);
         }
         let there = first.0.saturating_sub(begin).min(ways);
-        // Both move by the same, so that the rest is as on a clock that is known.
+        // Both move by the same amount, so that the rest is the same as on an exact clock.
         let begin = first.0.saturating_sub(there);
         self.divide(begin, begin.saturating_add(window), at);
     }
 
-    /// On one clock: the server's instants, brought within the window, cut it into the way there, the queue, the
+    /// On one clock: the server's instants, clamped to the window, divide it into the way there, the queue, the
     /// server's time and the way back.
     fn divide(&mut self, begin: u64, end: u64, at: &AtServer<'_>) {
         let within = |instant: u64| instant.clamp(begin, end);
@@ -146,7 +147,7 @@ impl Ledger {
         self.put(Segment::ToClient, end - done);
     }
 
-    /// On two clocks only lengths can be compared: what is not the server's is the network's.
+    /// On two clocks only lengths can be compared: what is not the server's time is the network's.
     fn divide_by_length(&mut self, window: u64, at: &AtServer<'_>) {
         let served = at.served.response().0.min(window);
         let queue = at.served.socket_queue().map_or(0, |queue| queue.0).min(window - served);
@@ -156,7 +157,7 @@ impl Ledger {
         self.put(rest, window - served - queue);
     }
 
-    /// `length` of the socket queue, by what held up the thread that read it.
+    /// Divides `length` of the socket queue by what occupied the thread that read it.
     fn put_queue(&mut self, length: u64, at: &AtServer<'_>) {
         let mut left = length;
         let waits = [
@@ -171,7 +172,7 @@ impl Ledger {
         self.put_behind(left, at.behind.queue, Segment::SocketQueue);
     }
 
-    /// The server's parts, cut to `length`.
+    /// Adds the server's parts, cut to `length`.
     fn put_parts(&mut self, length: u64, at: &AtServer<'_>) {
         let mut parts = at.served.parts.map(|part| part.0);
         let mut outside = parts.iter().sum::<u64>().saturating_sub(length);
@@ -187,7 +188,7 @@ impl Ledger {
         self.put_behind(waits, at.behind.waits, Segment::LoopWait);
     }
 
-    /// `length` of a wait, by what the thread did for others; what is left is of `plain`.
+    /// Divides `length` of a wait by what the thread did for others; the rest is `plain`.
     fn put_behind(&mut self, length: u64, others: Others, plain: Segment) {
         let mut left = length;
         for (segment, ns) in others.within(length) {

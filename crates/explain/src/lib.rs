@@ -1,8 +1,8 @@
-//! Where the time of requests went, and whose fault it was: the records of one period, joined.
+//! Explains where the time of requests went and what caused it, from the joined records of one period.
 //!
-//! A client's record says how long its requests waited for a response; a record of `watch` says what the server did
-//! in the meantime; those of `hiccup`, `cpu`, `disturb` and of a JVM say what else happened on the host. Put together, each
-//! request has a ledger that sums to its response to the nanosecond, and a table of rules makes sentences of it.
+//! A client's record has how long its requests waited for a response; a record of `watch` has what the server did in
+//! the meantime; those of `hiccup`, `cpu`, `disturb` and of a JVM have what else happened on the host. Joined, each
+//! request has a ledger that sums to its response time to the nanosecond, and a table of rules makes sentences of it.
 //! Everything is a function of records: nothing here opens a file, reads a clock or prints. `cli` drives it.
 
 mod chain;

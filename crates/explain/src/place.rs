@@ -1,4 +1,4 @@
-//! The vocabulary: into which segments the time of a request is divided, and which place answers for each.
+//! The vocabulary: the segments of a request's time, and the place that each is attributed to.
 
 use record::{Part, Phase};
 use serde::Serialize;
@@ -35,14 +35,14 @@ units::named_enum! {
 }
 
 units::named_enum! {
-    /// A segment of a request's response. Exclusive, in the order of time as far as there is one; together they are
-    /// the response.
+    /// A segment of a request's response time. Segments are exclusive, in order of time as far as there is one, and sum
+    /// to the response time.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Segment {
         ScheduleLag = "schedule_lag",
         PoolWait = "pool_wait",
-        /// Waits for a connection in the burst that a late client makes of what became due in the meantime.
+        /// Waits for a connection in the burst that a late client makes of requests that became due in the meantime.
         PoolAfterLag = "pool_after_lag",
         Resolve = "resolve",
         Connect = "connect",
@@ -51,9 +51,9 @@ units::named_enum! {
         Send = "send",
         /// Client sent → in the server's kernel.
         ToServer = "to_server",
-        /// Client sent → read by the server, where the arrival there has no stamp.
+        /// Client sent → read by the server, if the arrival there has no timestamp.
         ToServerAndQueue = "to_server_and_queue",
-        /// In the server's kernel → read, while nobody was in the way.
+        /// In the server's kernel → read, while nothing else was in the way.
         SocketQueue = "socket_queue",
         /// Likewise, while the thread that read it was ready and waited for a CPU.
         QueueRunQueue = "queue_run_queue",
@@ -79,20 +79,20 @@ units::named_enum! {
         /// The server waited for another server.
         Upstream = "upstream",
         OtherBlocked = "other_blocked",
-        /// No thread worked on it, and its thread on nothing else that was seen.
+        /// No thread worked on it, and its thread did nothing else that was seen.
         LoopWait = "loop_wait",
         /// Server done → in the client's kernel.
         ToClient = "to_client",
-        /// Both ways together, where the two hosts' clocks are not one.
+        /// Both directions together, if the offset between the two hosts' clocks is unknown.
         Network = "network",
-        /// Server and network undivided: nothing is known of this request at the server.
+        /// Server and network undivided: this request was not found at the server.
         ServerAndNetwork = "server_and_network",
         ClientLag = "client_lag",
     }
 }
 
 impl Segment {
-    /// What people read next to the name.
+    /// Explanation of the name, for reports.
     pub const fn meaning(self) -> &'static str {
         match self {
             Segment::ScheduleLag => "client late to start it",
@@ -130,7 +130,7 @@ impl Segment {
         }
     }
 
-    /// Who answers for it, as long as no other record says more.
+    /// The place it is attributed to, unless another record contains more.
     pub const fn place(self) -> Place {
         match self {
             Segment::ScheduleLag | Segment::PoolAfterLag | Segment::ClientLag => Place::Client,

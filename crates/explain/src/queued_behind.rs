@@ -1,7 +1,8 @@
-//! What a thread of the server did for other requests while one of them waited for it.
+//! What a thread of the server did for other requests while a request waited for it.
 //!
-//! A request that lies unread, or that an event loop has read and left, waits either for nothing or behind others.
-//! The others are known: those that the same thread served in the meantime, and where their time went.
+//! A request that is unread in the socket, or that an event loop has read and not worked on, waits either for no reason
+//! or behind others. The others are known: those that the same thread served in the meantime, and where their time
+//! went.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use record::{Part, Served};
 
 use crate::place::Segment;
 
-/// What others may have done with the thread's time.
+/// What others may have used the thread's time for.
 const KINDS: [Segment; 5] = [
     Segment::BehindCpu,
     Segment::BehindBlocked,
@@ -23,10 +24,10 @@ const KINDS: [Segment; 5] = [
 pub(crate) struct Others([u64; KINDS.len()]);
 
 impl Others {
-    /// As it fits into `length`: scaled down where others overlapped each other.
+    /// Fitted into `length`: scaled down if others overlapped each other.
     pub(crate) fn within(self, length: u64) -> [(Segment, u64); KINDS.len()] {
         let sum: u128 = self.0.iter().map(|&ns| u128::from(ns)).sum();
-        // Rounded down, so that they never pass the length: what is left over stays a plain wait.
+        // Rounded down, so that the sum never exceeds the length: the remainder stays a plain wait.
         let fitting = |ns: u64| {
             if sum <= u128::from(length) { ns } else { (u128::from(ns) * u128::from(length) / sum) as u64 }
         };
@@ -46,7 +47,7 @@ impl Others {
                 Part::RunQueue => Segment::BehindRunQueue,
                 Part::Throttled => Segment::BehindThrottled,
                 Part::Stolen => Segment::BehindStolen,
-                // Then the thread was with somebody else again, or with nobody.
+                // The thread was busy with another request at that time, or idle.
                 Part::LoopWait => continue,
             };
             self.put(kind, share(served.part(part).0));
@@ -59,30 +60,30 @@ impl Others {
     }
 }
 
-/// Of one request.
+/// Time that one request waited for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Behind {
-    /// While it lay unread.
+    /// While it was unread.
     pub(crate) queue: Others,
-    /// While it had been read.
+    /// After it had been read.
     pub(crate) waits: Others,
 }
 
-/// The requests of each thread, by their reads.
+/// The requests of each thread, ordered by their reads.
 pub(crate) struct Threads<'a> {
     served: &'a [Served],
     by_thread: HashMap<(u32, u32), Thread>,
 }
 
 struct Thread {
-    /// Places in `served`, in the order of their reads.
+    /// Indices into `served`, ordered by their reads.
     places: Vec<usize>,
-    /// When the last of all up to this place was done.
+    /// For each position, when it and all before it were done.
     until: Vec<u64>,
 }
 
-/// How many others of a thread are looked at for one request, the latest first: an event loop may have thousands under
-/// way, and of so many those before tell nothing new.
+/// Maximum number of a thread's other requests that are examined for one request, the latest first: an event loop may
+/// have thousands in progress, and with so many, earlier ones add nothing.
 const MOST_OTHERS: usize = 2_048;
 
 impl<'a> Threads<'a> {
@@ -109,7 +110,7 @@ impl<'a> Threads<'a> {
     ///
     /// # Cost
     ///
-    /// As many steps as its thread had requests in progress, [`MOST_OTHERS`] at most.
+    /// As many steps as its thread had requests in progress, at most [`MOST_OTHERS`].
     pub(crate) fn behind(&self, place: usize) -> Behind {
         let request = &self.served[place];
         let mut behind = Behind::default();
@@ -136,8 +137,8 @@ impl<'a> Threads<'a> {
 }
 
 impl Behind {
-    /// A thread that wakes up late reads all that has come in the meantime, one after the other: what it waited for a CPU or a
-    /// quota before the first, the others waited too.
+    /// A thread that wakes up late reads everything that has arrived in the meantime, one request after the other: the
+    /// time that it waited for a CPU or quota before the first one was waiting time of the others, too.
     fn wait_with(&mut self, first: &Served, arrived: u64) {
         let queued = first.read.0.saturating_sub(arrived);
         let run_queue = first.socket_run_queue.0.min(queued);
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_request_that_lies_unread_behind_a_handler_s_work_is_known() {
-        // The thread works from 0 to 50 ms for the first; the second came at 10 ms and is read at 50 ms.
+        // The thread works on the first from 0 to 50 ms; the second arrived at 10 ms and is read at 50 ms.
         let mut requests = [served(0, 0, 50), served(10, 50, 51)];
         let behind = Threads::new(&requests).behind(1);
         assert_eq!(behind.queue.within(40_000_000)[0], (Segment::BehindCpu, 40_000_000));
@@ -165,10 +166,10 @@ mod tests {
         assert_eq!(Threads::new(&requests).behind(1), Behind::default());
     }
 
-    /// If this fails, a server that waits for a CPU or its quota is told to be one that does not read.
+    /// If this fails, a server that waits for a CPU or its quota is reported as one that does not read.
     #[test]
     fn those_that_are_read_after_a_late_wake_waited_for_the_cpu_too() {
-        // The thread wakes up at 10 ms and reads three requests that came at 2, 3 and 4 ms.
+        // The thread wakes up at 10 ms and reads three requests that arrived at 2, 3 and 4 ms.
         let mut requests = [served(2, 10, 11), served(3, 11, 12), served(4, 12, 13)];
         requests[0].socket_run_queue = Nanos::from_millis(5);
         requests[0].socket_throttled = Nanos::from_millis(3);
@@ -191,8 +192,8 @@ mod tests {
         assert_eq!(queue.map(|(_, ns)| ns), [0, 0, 0, 24_000_000, 16_000_000]);
     }
 
-    /// A request that was in progress for long is no reason to look at all that were served in the meantime, and to miss the
-    /// one that was in the way.
+    /// A request that was in progress for long must not lead to examining everything served in the meantime, and
+    /// missing the one that was in the way.
     #[test]
     fn one_long_request_does_not_hide_the_others() {
         let mut requests = vec![served(0, 0, 100_000)];

@@ -534,7 +534,7 @@ fn give_up(places: &mut ByPlace, from: &[Place], stalled: u64, to: Place) {
     let mut moved = 0u64;
     for place in from {
         let Some((ns, _, most)) = places.get_mut(place) else { continue };
-        // No more than `ns`, as `stalled` is no more than all.
+        // At most `ns`, because `stalled` is at most the sum of all.
         let some = (u128::from(*ns) * stalled / all.max(1)) as u64;
         *ns -= some;
         // It is unknown from which segment the time was taken: the segment has at most what is left of all.

@@ -1,4 +1,4 @@
-//! When the JVM of a server was stalled, by its own record.
+//! When the JVM of a server was stalled, according to its own record.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// What of a JVM's record is within `from..to`; `None` where the record is not a JVM's.
+    /// The part of a JVM's record within `from..to`; `None` if it is not the record of a JVM.
     pub(crate) fn of(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Runtime> {
         let ObservationBody::Jvm(results) = &observed.document.body else { return None };
         let pauses = observed.events.iter().filter_map(|event| event.pause.as_ref());
@@ -39,7 +39,7 @@ impl Runtime {
             .filter(|(pause, _)| pause.from < pause.to && pause.from < to && pause.to > from)
             .collect();
         stretches.sort_by_key(|(pause, _)| (pause.from, pause.to));
-        // A JVM is stalled once at a time; a record of a stranger may say otherwise.
+        // A JVM has one stall at a time; an untrusted record may contain overlapping ones.
         let mut last = 0;
         stretches.retain(|(pause, _)| {
             let is_after = pause.from >= last;
@@ -63,19 +63,19 @@ impl Runtime {
         })
     }
 
-    /// Whether it may have served a request: the process that did is known, or it is not and this is the one we know.
+    /// Whether it may have served a request: the process that did is this one, or unknown.
     pub(crate) fn serves(&self, pid: Option<u32>) -> bool {
         pid.is_none() || self.pid.is_none() || self.pid == pid
     }
 
-    /// Those that are within `from..to` in part.
+    /// The pauses that overlap `from..to`.
     pub(crate) fn during(&self, from: u64, to: u64) -> &[(Stall, String)] {
         let first = self.stretches.partition_point(|(pause, _)| pause.to <= from);
         let after = self.stretches.partition_point(|(pause, _)| pause.from < to);
         &self.stretches[first..after.max(first)]
     }
 
-    /// When it was stalled and why, without a full stop.
+    /// When and why it was stalled, without a full stop.
     pub(crate) fn summary(&self) -> String {
         let mut causes: Vec<_> = self.causes_ns.iter().collect();
         causes.sort_by_key(|(_, ns)| std::cmp::Reverse(**ns));
@@ -95,7 +95,7 @@ impl Runtime {
     }
 }
 
-/// Pauses that requests met, for people: `3 pauses of up to 40 ms, most by G1 Evacuation Pause`.
+/// Text for pauses that affected requests: `3 pauses of up to 40 ms, most by G1 Evacuation Pause`.
 pub(crate) fn met(pauses: &BTreeMap<(u64, u64), String>) -> Option<String> {
     let longest = pauses.keys().map(|(from, to)| to - from).max()?;
     let mut by_cause: BTreeMap<&str, u64> = BTreeMap::new();
@@ -111,7 +111,7 @@ pub(crate) fn met(pauses: &BTreeMap<(u64, u64), String>) -> Option<String> {
     Some(format!("{pauses} {}, most by {most}", Nanos(longest)))
 }
 
-/// How many causes are named.
+/// Maximum number of causes that are named.
 const MOST_CAUSES: usize = 4;
 
 fn stretch(pause: &Pause, zero: u64) -> Stall {
@@ -122,7 +122,7 @@ fn cause(pause: &Pause) -> String {
     pause.cause.clone().unwrap_or_else(|| "an unnamed cause".to_owned())
 }
 
-/// How much of `from..to` is covered by pauses that are in it in part.
+/// How much of `from..to` is covered by pauses.
 pub(crate) fn overlap(pauses: &[(Stall, String)], from: u64, to: u64) -> u64 {
     pauses.iter().map(|(pause, _)| pause.to.min(to) - pause.from.max(from)).sum()
 }

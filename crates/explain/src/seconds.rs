@@ -1,4 +1,4 @@
-//! The same by the second, and what a server did in a stretch of time, as sums.
+//! The explanation per second, and sums of what a server did in a period.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ impl ServerSums {
         }
     }
 
-    /// Puts `undivided` of `requests` requests into `ledger` as the average request of this server passed it; what
-    /// is not the server's is the network's. Exact in sum.
+    /// Divides `undivided` of `requests` requests in `ledger` like the average request of this server; what is not the
+    /// server's time is the network's. The sum is exact.
     pub(crate) fn divide(&self, undivided: u64, requests: u64, ledger: &mut Ledger) {
         let of_requests = |ns: u64| u128::from(ns) * u128::from(requests) / u128::from(self.requests.max(1));
         let mut all: Vec<(Segment, u128)> = Part::ALL
@@ -77,7 +77,7 @@ impl ServerSums {
         let window = u128::from(undivided);
         let mut left = undivided;
         for (segment, ns) in all {
-            // Scaled down where the client's window is smaller than what the server did.
+            // Scaled down if the client's window is smaller than what the server did.
             let ns = if server > window { ns * window / server } else { ns };
             let ns = u64::try_from(ns).unwrap_or(u64::MAX).min(left);
             ledger.put(segment, ns);
@@ -88,7 +88,7 @@ impl ServerSums {
     }
 }
 
-/// Whether an instant on a server's clock is in a stretch of the client's run.
+/// Whether an instant on a server's clock is within a period of the client's run.
 pub(crate) fn in_period(at: Nanos, clocks: &Clocks, (from, to): (u64, u64)) -> bool {
     let at = i128::from(at.0) - clocks.zero;
     (i128::from(from)..i128::from(to)).contains(&at)
@@ -124,7 +124,7 @@ pub(crate) fn seconds(
     client.seconds.iter().enumerate().map(of).collect()
 }
 
-/// A server's requests by the interval of the client in which they were done.
+/// A server's sums by the interval of the client in which its requests were done.
 fn spread(server: &Server, clocks: &Clocks, seconds: &[Second]) -> Vec<ServerSums> {
     let mut sums = vec![ServerSums::default(); seconds.len()];
     for served in &server.served {
@@ -132,7 +132,7 @@ fn spread(server: &Server, clocks: &Clocks, seconds: &[Second]) -> Vec<ServerSum
         let Some(index) = seconds.partition_point(|second| second.start_ns <= at).checked_sub(1) else {
             continue;
         };
-        // What was done after the run is of none of its seconds.
+        // Requests done after the run belong to none of its seconds.
         if at - seconds[index].start_ns < seconds[index].length_ns {
             sums[index].add(served);
         }

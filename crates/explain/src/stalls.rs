@@ -1,13 +1,13 @@
-//! When a host was stalled, by the meters of a record of `hiccup`: when all of them did at once.
+//! When a host was stalled, from the meters of a record of `hiccup`: when all of them stalled at once.
 //!
-//! One meter that does not run tells of its CPU, where another program may have been at work all the time.
+//! One stalled meter shows only that its CPU did not run it; another program may have been running there.
 
 use std::collections::BTreeMap;
 
 use record::Observed;
 use serde_json::Value;
 
-/// One stretch, on the client's monotonic clock.
+/// One period, on the client's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stall {
     pub(crate) from: u64,
@@ -18,45 +18,45 @@ pub(crate) struct Stall {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Stalls {
     pub(crate) all: Vec<Stall>,
-    /// By nobody's doing on the host.
+    /// Not caused by a process on the host.
     pub(crate) by_platform: Vec<Stall>,
 }
 
 impl Stalls {
-    /// What the meters of one more record tell.
+    /// Adds the stalls of the meters of another record.
     pub(crate) fn add(&mut self, meters: &Meters) {
         self.all = merged([self.all.as_slice(), &meters.at_once(|_| true)].concat());
-        // Where several CPUs are stalled at once and no account of the kernel's tells why, it was none of its tasks.
+        // If several CPUs stall at once and the kernel's accounts show no reason, no task of the host caused it.
         let is_by_platform = |stall: &MeterStall| stall.stolen || (stall.unexplained && meters.count > 1);
         self.by_platform = merged([self.by_platform.as_slice(), &meters.at_once(is_by_platform)].concat());
     }
 }
 
-/// Of one record.
+/// The meters of one record.
 #[derive(Debug)]
 pub(crate) struct Meters {
     count: usize,
-    /// By CPU; none for a meter that is bound to none.
+    /// By CPU; `None` for a meter that is not pinned.
     stalls_by_meter: BTreeMap<Option<u64>, Vec<MeterStall>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct MeterStall {
     stall: Stall,
-    /// Most of it by the hypervisor.
+    /// Caused mostly by the hypervisor.
     stolen: bool,
-    /// Most of it by hypervisor or by what the kernel does not report.
+    /// Caused mostly by the hypervisor or by something that the kernel does not report.
     unexplained: bool,
 }
 
 impl Meters {
-    /// As many as there were, whether they stalled or not: each has a log.
+    /// The number of meters, whether they stalled or not: each has a log.
     pub(crate) fn of(observed: &Observed) -> Meters {
         let count = observed.logs.keys().filter(|log| log.starts_with("hiccup-cpu")).count().max(1);
         Meters { count, stalls_by_meter: BTreeMap::new() }
     }
 
-    /// The stalls of a line, but those in which the meter itself was stopped.
+    /// Adds the stalls of a line, except those in which the meter itself was stopped.
     pub(crate) fn add(&mut self, fields: &Value, zero: u64) {
         let stalls = fields.get("stalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for stall in stalls {
@@ -75,7 +75,7 @@ impl Meters {
         }
     }
 
-    /// When all meters was stalled, each for a reason that counts.
+    /// When all meters were stalled, each for a reason for which `counts` is true.
     fn at_once(&self, counts: impl Fn(&MeterStall) -> bool) -> Vec<Stall> {
         if self.stalls_by_meter.len() < self.count {
             return Vec::new();
@@ -87,7 +87,7 @@ impl Meters {
     }
 }
 
-/// What is in both.
+/// The intersection of both lists.
 fn common(one: &[Stall], other: &[Stall]) -> Vec<Stall> {
     let both = |stall: &Stall| {
         let (from, to) = (stall.from, stall.to);
@@ -97,7 +97,7 @@ fn common(one: &[Stall], other: &[Stall]) -> Vec<Stall> {
     one.iter().flat_map(both).collect()
 }
 
-/// In order and without overlap.
+/// The union, in order and without overlap.
 pub(crate) fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
     stalls.sort_by_key(|stall| (stall.from, stall.to));
     let mut merged: Vec<Stall> = Vec::with_capacity(stalls.len());
@@ -110,7 +110,7 @@ pub(crate) fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
     merged
 }
 
-/// Those that are within `from..to` in part.
+/// The stalls that overlap `from..to`.
 pub(crate) fn within(stalls: &[Stall], from: u64, to: u64) -> impl Iterator<Item = &Stall> {
     let first = stalls.partition_point(|stall| stall.to <= from);
     stalls[first..].iter().take_while(move |stall| stall.from < to)
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(stalls(1, &json!({ "stalls": 7 })), Stalls::default());
     }
 
-    /// If this fails, one stolen moment makes all of a wait for a CPU the hypervisor's.
+    /// If this fails, one stolen moment makes a whole wait for a CPU count as the hypervisor's.
     #[test]
     fn stalls_by_the_platform_are_told_apart_from_those_that_they_touch() {
         let line = json!({ "stalls": [
@@ -169,7 +169,7 @@ mod tests {
         ]});
         let one = stalls(1, &line);
         assert_eq!(spans(&one.all), [(1_100, 1_180), (1_600, 1_610)]);
-        // Of one meter alone what the kernel does not report may be an interrupt of its CPU.
+        // With a single meter, what the kernel does not report may be an interrupt of its CPU.
         assert_eq!(spans(&one.by_platform), [(1_100, 1_150)]);
     }
 }

@@ -1,4 +1,4 @@
-//! The view of an explanation: the culprit first, then the figures, then what is not known.
+//! The view of an explanation: the culprit first, then the figures, then what is unknown.
 
 use findings::view::{
     Advice, Block, Cell, Column, Part, Phrase, Role, Row, Section, Subject, Table, Value, View, Waterfall,
@@ -10,16 +10,16 @@ use crate::place::Segment;
 use crate::rules::phrase;
 use crate::runtime::Runtime;
 
-/// A segment with less of the time in every column is in the row of the rest.
+/// A segment with less of the time than this in every column is included in the row of the rest.
 const WORTH_A_ROW: f64 = 0.001;
 
-/// A segment of a waterfall with less of it is left out.
+/// A segment of a waterfall with a smaller share than this is left out.
 const SHOWN: f64 = 0.005;
 
-/// Characters of a statement or route next to a request.
+/// Maximum characters of a statement or route shown for a request.
 const DIGEST: usize = 100;
 
-/// Everything that an explanation says, as data.
+/// Everything that an explanation contains, as data.
 pub fn view(explanation: &Explanation) -> View {
     let mut view = View::new(Subject::Explain);
     view.sections.push(Section::new("blame", blame(explanation)));
@@ -129,7 +129,7 @@ fn waterfall(slow: &Slow) -> Waterfall {
     if !slow.joined {
         head = head.then(", ", Phrase::new("not found at a server"));
     }
-    // Shown once, where it waited for a CPU longest.
+    // Shown once: where it waited longest for a CPU.
     let contended =
         [Segment::RunQueue, Segment::QueueRunQueue].into_iter().max_by_key(|&one| slow.ledger.get(one));
     let mut before = 0u64;
@@ -178,7 +178,7 @@ fn joined(explanation: &Explanation) -> Option<Block> {
     Some(Block::labelled(Role::Text, "join", text))
 }
 
-/// What else the records tell of the hosts.
+/// What else the records contain about the hosts.
 fn surroundings(explanation: &Explanation) -> Option<Block> {
     let around = &explanation.surroundings;
     let mut facts = Vec::new();

@@ -1,8 +1,8 @@
 //! Columns of a Parquet file: written from rows, and read back into rows. The modules of the files define the
 //! columns.
 //!
-//! A file may come from a stranger: the rows of a group are bounded before memory is allocated for them, a column of
-//! an unexpected type is refused, and a missing column is distinguished from an empty one.
+//! A file may be hostile: the rows of a group are bounded before memory is allocated for them, a column of an
+//! unexpected type is refused, and a missing column is distinguished from an empty one.
 
 use std::fs::File;
 use std::io::Write;
@@ -27,11 +27,11 @@ pub(crate) const GROUP: usize = 65_536;
 /// Files of this program have [`GROUP`] rows per group.
 const LONGEST_GROUP: i64 = 1 << 20;
 
-/// The most a column of a group may take when unpacked: 64 bytes per row.
+/// Maximum size of a column of a group when unpacked: 64 bytes per row.
 const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
 
-/// A row takes at least so many bytes of the file: its four numbers that hardly repeat take four bytes each, after
-/// compression. A file with more rows was made to fill a reader's memory.
+/// Minimum bytes per row in a file: its four numbers that hardly repeat take four bytes each, after compression. A file
+/// with more rows was made to fill a reader's memory.
 const LEAST_ROW: u64 = 4;
 
 /// Why a file of rows cannot be read. One line each: what, and what to do; the caller adds the name of the file.
@@ -170,7 +170,7 @@ pub(crate) struct RowsFile {
 }
 
 impl RowsFile {
-    /// Reads the footer, which says how many rows there are: more than `most` are refused before one is decoded.
+    /// Reads the footer, which has the number of rows: more than `most` are refused before one is decoded.
     pub(crate) fn open(file: File, most: u64) -> Result<RowsFile, RowsError> {
         let length = file.metadata().map_err(|error| ParquetError::External(error.into()))?.len();
         let reader = contained(|| Ok(SerializedFileReader::new(file)?))?;
@@ -193,7 +193,7 @@ impl RowsFile {
         fact.value.as_deref()
     }
 
-    /// Whether the column is within the file: the library takes that for granted.
+    /// Whether the column is within the file, which the library does not check.
     fn holds(&self, column: &ColumnChunkMetaData) -> bool {
         let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let begin = u64::try_from(begin.min(column.data_page_offset())).ok();
@@ -236,7 +236,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The column `name`, one value per row; `None` where the file has no such column.
+    /// The column `name`, one value per row; `None` if the file has no such column.
     pub(crate) fn column<D: DataType>(&self, name: &str) -> Result<Option<Vec<Option<D::T>>>, RowsError> {
         let metadata = self.reader.metadata();
         let schema = metadata.schema_descr();
@@ -300,15 +300,15 @@ impl Group<'_> {
     }
 }
 
-/// The result of `read`; an error where the library panics on pages that no writer makes.
+/// The result of `read`; an error if the library panics on pages that no writer makes.
 ///
-/// The library (parquet 60) asserts what a page's header claims about its bytes. Nothing that it leaves behind is
+/// The library (parquet 60) asserts that a page's header is consistent with its bytes. Nothing that it leaves behind is
 /// used again: the reader of a column is dropped with the panic.
 fn contained<T>(read: impl FnOnce() -> Result<T, RowsError>) -> Result<T, RowsError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged("a page of it holds no page")))
 }
 
-/// A text of a column, refused where it is longer than those of this program.
+/// A text of a column, refused if it is longer than those of this program.
 pub(crate) fn text<'a>(bytes: &'a ByteArray, name: &str) -> Result<&'a str, RowsError> {
     match bytes.as_utf8() {
         Ok(text) if text.len() <= 4_096 => Ok(text),
@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows that are all alike, written so that they take next to nothing.
+    /// Identical rows, which take next to nothing in a file.
     fn alike(groups: usize) -> File {
         let file = tempfile::tempfile().unwrap();
         let schema = Arc::new(parse_message_type("message rows { required int64 n; }").unwrap());
@@ -348,7 +348,7 @@ mod tests {
         file
     }
 
-    /// If this fails, a file of a few kilobytes takes gigabytes of the one who explains it.
+    /// If this fails, a file of a few kilobytes uses gigabytes of memory when it is explained.
     #[test]
     fn rows_that_are_not_in_the_file_are_refused_before_they_are_decoded() {
         let file = alike(2);

@@ -30,7 +30,7 @@ pub(crate) struct Family<'a> {
     pub(crate) members: Vec<(&'a str, &'a Durations)>,
 }
 
-/// Each target with its name, where a run has several.
+/// Each target with its name, if a run has several.
 pub(crate) fn targets<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = (&'a str, &'a KindFigures)> {
     snapshot.facts.targets.iter().map(String::as_str).zip(snapshot.total.kinds())
 }

@@ -32,8 +32,8 @@ impl FlameGraph<'_> {
         self.write(options, stacks.lines(), out)
     }
 
-    /// Draws what changed: the widths are those of `after`; what grew is red and what shrank is blue, both as shares
-    /// of the whole.
+    /// Draws what changed: the widths are those of `after`; growth is red and shrinkage blue, both as shares of the
+    /// whole.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ mod tests {
         assert!(svg.contains("a &amp; &lt;b&gt;"));
     }
 
-    /// If this fails, a function of the server runs a script in the browser of the person who opens the picture.
+    /// If this fails, a function name of the server can run a script in the browser of whoever opens the picture.
     #[test]
     fn a_name_is_not_interpreted_as_markup() {
         let svg = drawn("t;</title><script>alert(1)</script>;\"onload=\"x() 5\nt;]]>&#60;b 5\n");

@@ -1,7 +1,7 @@
-//! Other tools' outputs as records, each labelled with what it cannot know.
+//! Other tools' outputs as records, each labelled with what the output leaves out.
 //!
-//! One module per tool. The input comes from a stranger: its size is bounded by the caller, every number is checked,
-//! and an error names the line. A missing figure is absent; an impossible figure is an error.
+//! One module per tool. The input is untrusted: its size is bounded by the caller, every number is checked, and an
+//! error names the line. A missing figure is absent; an impossible figure is an error.
 
 mod hey;
 mod k6;
@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use values::Values;
 
-/// The most bytes of a file that are read.
+/// Maximum bytes that are read of a file.
 pub const LONGEST: u64 = 256 << 20;
 
 /// More different errors than this are not a useful list.
@@ -31,7 +31,7 @@ units::named_enum! {
     pub enum Tool {
         /// wrk2, a fork of wrk with a schedule.
         Wrk2 = "wrk2",
-        /// wrk; or wrk2 where the output looks like that: they print alike.
+        /// wrk; or wrk2 if the output cannot be distinguished: they print alike.
         Wrk = "wrk",
         /// hey.
         Hey = "hey",
@@ -64,7 +64,7 @@ pub enum ImportError {
 pub struct Parsed {
     /// The tool's name.
     pub tool: &'static str,
-    /// Its version, where the output has it.
+    /// Its version, if the output has it.
     pub tool_version: Option<String>,
     /// Which of the tool's output formats it is.
     pub form: &'static str,
@@ -132,7 +132,7 @@ fn detect(text: &str) -> Option<Tool> {
     }
 }
 
-/// A percentile is kept only if the sample is large enough, whoever computed it.
+/// Keeps a percentile only if the sample is large enough, whichever program computed it.
 fn keep_what_the_sample_carries(time: &mut ImportedTime) {
     let count = time.count;
     time.quantiles.retain(|quantile| {

@@ -7,7 +7,7 @@
 //! | `http_req_connecting`, `_tls_handshaking`, `_sending`, `_waiting`, `_receiving` | `connect`, `tls`, `send`, `wait`, `receive` |
 //! | `http_req_failed` | the share of what was scheduled that did not end `ok` |
 //! | `dropped_iterations` | `queue_full` and `not_sent` |
-//! | `parallax_response` | response, which k6 has not: from when a request was due |
+//! | `parallax_response` | response time, from when a request was due; k6 has no such figure |
 //!
 //! k6 counts a phase that a request did not pass as 0, and includes failed requests. Here a trend covers the `ok`
 //! requests that passed the phase; one that none passed is left out, and so is a percentile that the sample cannot
@@ -39,7 +39,7 @@ pub fn summary(document: &Document) -> Option<Value> {
     put("data_sent", counter(totals.bytes_sent));
     put("data_received", counter(totals.bytes_received));
     put("dropped_iterations", counter(ended_in(results, &[Outcome::QueueFull, Outcome::NotSent])));
-    // As in k6, `passes` are the requests of which it is true that they failed.
+    // As in k6, `passes` counts the requests that failed, because the metric is the rate of failures.
     put(
         "http_req_failed",
         json!({

@@ -91,7 +91,7 @@ fn requests(snapshot: &Snapshot<'_>, times: &Value) -> Value {
     sum("requests", "Requests that ended, by outcome, phase and blame.", "1", &points)
 }
 
-/// `None` where a run has a single target.
+/// `None` if a run has a single target.
 fn target_requests(snapshot: &Snapshot<'_>, times: &Value) -> Option<Value> {
     let points = targets(snapshot).flat_map(|(target, kind)| {
         let failed = kind.failures().iter().map(|(_, count)| count).sum();
@@ -134,7 +134,7 @@ fn attributes(labels: &[(&str, &str)]) -> Value {
     labels.iter().map(|(key, value)| json!({ "key": key, "value": { "stringValue": value } })).collect()
 }
 
-/// Without times and attributes. Every value of one of our buckets goes to the bucket of its middle.
+/// Without times and attributes. Every value of one of our buckets is put into the bucket of its middle.
 fn histogram(durations: &Durations) -> Value {
     let histogram = durations.histogram();
     let values: Vec<(f64, u64)> = histogram

@@ -1,7 +1,7 @@
 //! One row per second: JSON lines, which are those of the record's series with two differences, and CSV.
 //!
-//! Percentiles cover the second's `ok` responses; those that so few cannot carry are absent. `unanswered` counts the
-//! other requests that ended without a whole response, which would be above all of them.
+//! Percentiles cover the second's `ok` responses; those that too few of them carry are absent. `unanswered` counts the
+//! other requests that ended without a whole response; their response times would be above all of these.
 
 use std::io::{self, Write};
 

@@ -19,7 +19,7 @@ use crate::requests::address;
 /// Few distinct texts, so each is written once per row group.
 const TEXTS: [&str; 4] = ["peer", "local", "protocol", "culprit_comm"];
 
-/// The kernel's names of threads have 15 bytes, each of which may be written out.
+/// The kernel's thread names have 15 bytes, each of which may be escaped.
 const LONGEST_COMM: usize = 15 * 6;
 
 /// Facts about the whole file.

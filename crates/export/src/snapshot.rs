@@ -4,7 +4,7 @@ use record::document::Document;
 use record::{Interval, Second};
 use units::Nanos;
 
-/// What does not change during a run.
+/// Facts that do not change during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The target's URL.
@@ -44,11 +44,11 @@ fn made_distinct(names: &[String]) -> Vec<String> {
 /// Everything up to one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshot<'a> {
-    /// What does not change.
+    /// The facts.
     pub facts: &'a Facts,
     /// The sums since the start of the run.
     pub total: &'a Interval,
-    /// The last whole second, for rates of the moment; `None` for a finished run.
+    /// The last whole second, for current rates; `None` for a finished run.
     pub last: Option<&'a Second>,
     /// The moment, as an offset from the start of the run.
     pub at: Nanos,

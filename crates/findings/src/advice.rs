@@ -1,7 +1,7 @@
-//! What to do next, as far as the figures alone can say.
+//! Advice on what to do next, as far as the figures alone allow it.
 //!
 //! Each rule is a function of results and seconds: it looks at one thing, and returns advice with figures or nothing.
-//! The audit (`record`) says whether to trust a run; the rules here take its figures as measured.
+//! The audit (`audit`) decides whether to trust a run; the rules here take its figures as measured.
 
 use record::document::{Load, Model, Results};
 use record::{Outcome, Phase, Second};
@@ -46,7 +46,7 @@ const BUSY: f64 = 0.7;
 /// If the median service time is more than this many times the shortest, it grew under the load or varies by itself: a
 /// server that is not the limit serves most requests about as fast as the fastest.
 const FLAT: f64 = 1.5;
-/// From one request in a hundred on, the unanswered decide about p99.
+/// From one request in a hundred on, the unanswered ones decide p99.
 const UNANSWERED_SHARE: f64 = 0.01;
 
 /// A second with fewer responses than this share of the usual number counts as silent.
@@ -243,11 +243,11 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     Some(advice_of("pool-owns", finding, sizing.reason(view)))
 }
 
-/// What Little's law says about the size of the pool.
+/// What Little's law implies for the size of the pool.
 enum Sizing {
     /// The pool is large enough; the text says what to look for.
     Enough(Phrase),
-    /// The law in words, the number of connections it asks for, and their effect.
+    /// The law in words, the number of connections it requires, and their effect.
     Asks { law: Phrase, needed: u64, effect: Phrase },
 }
 

@@ -1,9 +1,9 @@
-//! Rates, shares and means, as reports, lines of progress and live views all work them out.
+//! Rates, shares and means, computed in the same way for reports, progress lines and live views.
 
 use record::Second;
 use units::Nanos;
 
-/// One interval of a run, in rates.
+/// One interval of a run, as rates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct IntervalRates {
     /// Requests that became due.
@@ -14,16 +14,16 @@ pub struct IntervalRates {
     pub ok_per_s: f64,
     /// Requests that ended otherwise.
     pub failed_per_s: f64,
-    /// Journeys that were completed; 0 where no request follows another.
+    /// Completed journeys; 0 without journeys.
     pub journeys_per_s: f64,
-    /// Requests that were due and had not ended, at the end of the interval.
+    /// Requests that were due and not finished at the end of the interval.
     pub outstanding: u64,
     /// CPU of the busiest worker, between 0 and 1.
     pub worker_cpu: f64,
 }
 
 impl IntervalRates {
-    /// The rates of `second`, which may be shorter than a second; all 0 where it has no length.
+    /// The rates of `second`, which may be shorter than a second; all 0 if its length is 0.
     pub fn of(second: &Second) -> IntervalRates {
         let rate = |count: u64| per_s(count, second.length_ns);
         IntervalRates {
@@ -38,24 +38,24 @@ impl IntervalRates {
     }
 }
 
-/// `count` in `length_ns` nanoseconds, per second. 0 in no time, where there is no rate.
+/// `count` in `length_ns` nanoseconds, per second; 0 if the length is 0.
 pub fn per_s(count: u64, length_ns: u64) -> f64 {
     if length_ns == 0 { 0.0 } else { count as f64 * 1e9 / length_ns as f64 }
 }
 
-/// `part` as a share of `whole`; `None` where there is no whole.
+/// `part` as a share of `whole`; `None` if `whole` is 0.
 pub fn share(part: impl Into<u128>, whole: impl Into<u128>) -> Option<f64> {
     let (part, whole) = (part.into(), whole.into());
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The mean of `count` durations, rounded down; zero where there are none.
+/// The mean of `count` durations, rounded down; zero if there are none.
 pub fn mean(sum_ns: u64, count: u64) -> Nanos {
     Nanos(sum_ns / count.max(1))
 }
 
-/// The `most` largest of `parts`, each with its share of the sum of all, in the order of `parts`. Parts of nothing are
-/// left out.
+/// The `most` largest of `parts`, each with its share of the sum of all, in the order of `parts`. Parts of 0 are left
+/// out.
 pub fn largest_shares<T>(parts: impl IntoIterator<Item = (T, u128)>, most: usize) -> Vec<(T, f64)> {
     let mut parts: Vec<(usize, (T, u128))> = parts.into_iter().enumerate().collect();
     let whole: u128 = parts.iter().map(|(_, (_, sum))| sum).sum();

@@ -2,7 +2,7 @@
 //!
 //! One grammar for thresholds (`--fail-if`: the run fails if the condition is true) and for objectives (which must be
 //! true). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
-//! A condition that the sample cannot decide is neither true nor false, and says why.
+//! A condition that the sample cannot decide is neither true nor false, and states why.
 
 mod metric;
 mod parse;
@@ -22,7 +22,7 @@ pub use part::Part;
 /// `METRIC OP VALUE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// The request or journey that it is about; absent where that is the whole run.
+    /// The request or journey it applies to; `None` for the whole run.
     pub part: Option<Part>,
     pub metric: Metric,
     pub operator: Operator,
@@ -174,7 +174,7 @@ pub fn quantity_text(quantity: Quantity) -> String {
     match quantity {
         Quantity::Ns(ns) => Nanos(ns).to_string(),
         Quantity::PerS(per_s) => rate(per_s),
-        // Enough digits to tell a figure from a limit that it passed by a hair.
+        // Enough digits to distinguish a figure from a limit that it barely exceeds.
         Quantity::Share(share) => format!("{} %", (share * 1e8).round() / 1e6),
         Quantity::Count(n) => count(n),
     }

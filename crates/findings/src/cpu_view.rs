@@ -1,4 +1,4 @@
-//! The view of CPU use: what each process used, how sure that is, and how long it waited for a CPU.
+//! The view of CPU use: what each process used, how accurate that is, and how long it waited for a CPU.
 
 use std::collections::BTreeMap;
 
@@ -146,7 +146,7 @@ impl CpuTable<'_> {
             .filter_map(|used| used.split.as_ref())
     }
 
-    /// Those of which a row of a process is not the whole.
+    /// The groups that are more than a single row of a process.
     fn several(&self) -> impl Iterator<Item = &CpuGroup> {
         let is_whole = |group: &CpuGroup| {
             let is_it = |process: &&CpuProcess| Some(process.pid) == group.pid;
@@ -271,7 +271,7 @@ impl CpuColumn {
         ]
     };
 
-    /// Whether it is CPU time; its ID, title, and meaning.
+    /// Whether it is CPU time; then its ID, title, and meaning.
     fn words(self) -> (bool, &'static str, &'static str, &'static str) {
         match self {
             CpuColumn::User => (false, "user", "UID", "the user who owns the process"),
@@ -342,7 +342,7 @@ impl Figures {
             CpuColumn::User => Some(user.clone()),
             CpuColumn::Pid => Some(pid.clone()),
             CpuColumn::Command => Some(command.into()),
-            // It was seen once: there is no time that a share could be of.
+            // Seen only once: there is no length of time for a share.
             _ if self.unit != CpuUnit::Seconds && used.elapsed_ns() == 0 => None,
             CpuColumn::InUser => mode(|split| split.user_ns),
             CpuColumn::InSystem => mode(|split| split.system_ns),

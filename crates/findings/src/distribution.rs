@@ -1,4 +1,4 @@
-//! Distributions with their quantiles and intervals, censored where requests were never answered.
+//! Distributions with their quantiles and intervals, censored if some requests got no response.
 
 use record::document::{Distribution, Quantile, QuantileValue};
 use record::{Durations, Interval, KindFigures, Outcome};
@@ -49,7 +49,7 @@ pub(crate) fn response_quantile(total: &Interval, q: f64) -> QuantileValue {
     one(censored.population(), q, |ranks| censored.quantile(ranks))
 }
 
-/// The `ok` requests together with those that were never answered, of which only a lower bound is known.
+/// The `ok` requests together with those without a response, for which only a lower bound is known.
 struct Censored<'a> {
     ok: Option<&'a Durations>,
     /// The `ok` values and the unanswered at their ages.
@@ -97,12 +97,12 @@ impl<'a> Censored<'a> {
         self.ageless + self.at_least.count()
     }
 
-    /// The value at a rank if every unanswered request had got its response when it was given up.
+    /// The value at a rank if every unanswered request had received its response when it was given up.
     fn lower(&self, rank: u64) -> u64 {
         self.at_least.at_rank(rank.saturating_sub(self.ageless)).map_or(0, |value| value.0)
     }
 
-    /// The value at a rank if no unanswered request ever got a response; `None` means never.
+    /// The value at a rank if no unanswered request had ever received a response; `None` means never.
     fn upper(&self, rank: u64) -> Option<u64> {
         self.ok?.at_rank(rank).map(|value| value.0)
     }
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     fn an_interval_that_reaches_the_timeouts_has_no_upper_end() {
-        // 5 % less a hair timed out: p95 is the slowest ok, its upper rank a timeout.
+        // Slightly less than 5 % timed out: p95 is the slowest ok, its upper rank a timeout.
         let distribution = response(&run(9_505, Outcome::RequestTimeout, 495, Nanos::from_secs(1)));
         assert!(matches!(value(&distribution, 0.95), QuantileValue::Known { high_ns: None, .. }));
     }
 
     #[test]
     fn early_failures_do_not_flatter_the_percentiles() {
-        // A third was turned away at once: that caller waits for ever, so the median is not that of the rest.
+        // A third was rejected at once: those never get a response, so the median is not that of the rest.
         let distribution = response(&run(1_000, Outcome::QueueFull, 500, Nanos::ZERO));
         assert!(matches!(value(&distribution, 0.5), QuantileValue::Above { .. }));
         assert!(matches!(value(&distribution, 0.75), QuantileValue::Above { .. }));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the unanswered would have come to, the printed bounds hold.
+        /// Whatever response times the unanswered requests would have had, the printed bounds hold.
         #[test]
         fn bounds_hold_for_every_fate_of_the_unanswered(
             ok in proptest::collection::vec(1_000u64..50_000_000, 50..300),

@@ -1,4 +1,4 @@
-//! Holds `formats/view.schema.json` to the type.
+//! Checks `formats/view.schema.json` against the type.
 
 use crate::view::{VIEW_VERSION, View};
 

@@ -1,4 +1,4 @@
-//! What processes used besides CPU time: memory with its growth, page faults and storage, a line each.
+//! What processes used besides CPU time: memory and its growth, page faults and storage, one line each.
 
 use record::{GroupMemory, GroupResources};
 

@@ -1,4 +1,4 @@
-//! Conditions judged by what another tool stated of its run.
+//! Conditions evaluated on what another tool reported about its run.
 
 use record::document::{Quantity, Reading, Threshold};
 use record::import::{ImportedResults, ImportedTime};

@@ -65,7 +65,7 @@ fn headline(results: &ImportedResults) -> Headline {
 fn figures(results: &ImportedResults) -> Block {
     let mut facts = Vec::new();
     facts.extend(results.throughput_per_s.map(|per_s| phrase!("{*rate} ok", rate = Value::PerSecond(per_s))));
-    // Where all were good, it is the same rate again.
+    // If all were successful, it is the same rate again.
     let differs = results.throughput_per_s.is_none() || results.failed != Some(0);
     let of_all = results.request_rate_per_s.filter(|_| differs).map(Value::PerSecond);
     facts.extend(of_all.map(|per_s| phrase!("{request_rate} of all requests", request_rate = per_s)));
@@ -111,7 +111,7 @@ fn times(results: &ImportedResults) -> Vec<Block> {
     blocks
 }
 
-/// Errors that are shown.
+/// Maximum number of errors shown.
 const ERRORS: usize = 10;
 
 fn ends(results: &ImportedResults) -> Vec<Block> {

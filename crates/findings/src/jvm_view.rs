@@ -156,7 +156,7 @@ fn length(event: &Event) -> Option<u64> {
     paused.or(event.hiccup.as_ref().map(|hiccup| hiccup.length_ns))
 }
 
-/// The events by kind; a stranger's record can have any number of kinds.
+/// The events by kind; an untrusted record can have any number of kinds.
 fn events(all: &[Event]) -> Vec<Section> {
     let mut kinds = BTreeMap::<&str, Vec<&Event>>::new();
     for event in all {

@@ -1,8 +1,7 @@
-//! What a report says, as data: results, verdicts on conditions, and the [`view::View`] of every kind of record.
+//! The contents of reports, as data: results, verdicts on conditions, and the [`view::View`] of every kind of record.
 //!
-//! Everything here is a function of a record. Shares, order, intervals, what is shown and what is left out are worked
-//! out here; the layout formats the figures. Nothing here prints, reads a clock, or looks at the
-//! environment.
+//! Everything here is a function of a record. Shares, order, intervals, and what is shown or left out are decided here;
+//! the layout formats the figures. Nothing here prints, reads a clock, or looks at the environment.
 
 mod advice;
 mod arithmetic;

@@ -1,4 +1,4 @@
-//! The view of a profile: which frames have the time, what threads wait for, who sleeps, and what is doubtful.
+//! The view of a profile: which frames have the time, what threads wait for, which threads sleep, and what is doubtful.
 
 use record::observation::Observation;
 use record::observation::profile::{FrameShare, Picture, PictureResult, ProfileResults, Wait};

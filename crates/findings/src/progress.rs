@@ -1,4 +1,4 @@
-//! Progress lines for pipes and logs: one interval, probe or stall each.
+//! Progress lines for pipes and logs: one line per interval, probe or stall.
 
 use record::Second;
 use record::document::{Load, Model};
@@ -14,14 +14,13 @@ use crate::words::quantile_cell;
 
 /// `   3s  ok     998/s of 1000/s   p50 1.02 ms  p99 1.31 ms  failed 0  open 2`.
 ///
-/// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as
-/// the counts have no more than three digits each.
+/// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as the
+/// counts have at most three digits each.
 /// The quantiles are those of this second alone; the report merges the histograms. A second with too few requests for
-/// p99 shows `max` instead; a part of a second, in which the last responses came, has
-/// counts and no rates.
+/// p99 shows `max` instead; a partial second, in which the last responses came, has counts and no rates.
 pub fn second_line(second: &Second, load: &Load) -> String {
     let rates = IntervalRates::of(second);
-    // A part of a second has counts and no rates.
+    // A partial second has counts and no rates.
     let is_whole = second.length_ns >= WHOLE.0;
     let shown = |n: u64, per_s: f64| if is_whole { rate(per_s) } else { count(n) };
     let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);
@@ -52,10 +51,10 @@ pub fn second_line(second: &Second, load: &Load) -> String {
     )
 }
 
-/// Shorter than this, an interval is the rest of a run: its rate would be one of a few milliseconds.
+/// A shorter interval is the remainder of a run, too short for a rate.
 const WHOLE: Nanos = Nanos::from_millis(900);
 
-/// The fewest requests whose p99 has a finite 95 % interval, as in the report.
+/// The smallest number of requests whose p99 has a finite 95 % interval, as in the report.
 const FEWEST_FOR_P99: u64 = 368;
 
 /// One line of a live view: what happened in an interval.

@@ -1,4 +1,4 @@
-//! Rebuilds a document from its results directory alone: everything printed can be recomputed from the record.
+//! Rebuilds a document from its results directory alone, so that everything printed can be recomputed from the record.
 
 use audit::{Evidence, audit};
 use record::document::{Document, State};
@@ -9,7 +9,7 @@ use units::Nanos;
 use crate::condition::{Condition, Figures};
 use crate::summary::{RunFacts, summarize};
 
-/// A run as rebuilt from its record.
+/// A run, rebuilt from its record.
 #[derive(Debug, Clone)]
 pub struct Rebuilt {
     /// The document, with results and verdict computed again.
@@ -17,9 +17,9 @@ pub struct Rebuilt {
     pub seconds: Vec<Second>,
     /// The sum of all intervals.
     pub total: Interval,
-    /// Paths of fields in which the document of the record differs: empty for a correct record, and for one without
-    /// results. This is not an error: the histograms are the evidence, and another version of Parallax may have judged
-    /// them by other limits.
+    /// Paths of fields in which the record's document differs: empty for a correct record, and for one without results.
+    /// Not an error: the histograms are the evidence, and another version of Parallax may have judged them with other
+    /// limits.
     pub differences: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub fn rebuild(mut recording: Recording) -> Rebuilt {
     work_out(recording)
 }
 
-/// The same for a run in progress: outstanding requests have not ended and are not counted as failed.
+/// Like [`rebuild`], for a run in progress: outstanding requests have not ended and are not counted as failed.
 pub fn rebuild_so_far(recording: Recording) -> Rebuilt {
     work_out(recording)
 }
@@ -49,7 +49,7 @@ fn work_out(recording: Recording) -> Rebuilt {
     let window = Nanos(document.time.window_ns.unwrap_or(end));
     let facts = RunFacts { subject: &document.subject, stamps: &document.stamps, window, seconds: &seconds };
     let mut results = summarize(&total, &facts);
-    // What is in a file next to the histograms is not theirs to tell.
+    // What other files of the record contain does not follow from the histograms.
     results.kept = document.results.as_ref().and_then(|stored| stored.kept.clone());
     results.cpu.server_memory = document.results.as_ref().and_then(|stored| stored.cpu.server_memory);
     let verdict = audit(&Evidence { window, ..Evidence::of(&document, &total, &seconds) });
@@ -68,7 +68,7 @@ fn work_out(recording: Recording) -> Rebuilt {
 }
 
 impl Rebuilt {
-    /// Judges the run by `conditions` in place of those that it was made with.
+    /// Evaluates `conditions` on the run instead of those it was made with.
     pub fn judge(&mut self, conditions: &[Condition]) {
         let Some(results) = &self.document.results else { return };
         let window = Nanos(self.document.time.window_ns.unwrap_or(0));
@@ -76,18 +76,18 @@ impl Rebuilt {
         self.document.thresholds = conditions.iter().map(|condition| condition.threshold(&figures)).collect();
     }
 
-    /// The thresholds of the record, from the histograms.
+    /// Evaluates the record's thresholds again, on the histograms.
     fn judge_again(&mut self) {
         let stored = std::mem::take(&mut self.document.thresholds);
         let parsed: Result<Vec<Condition>, _> = stored.iter().map(|one| one.fail_if.parse()).collect();
         let Ok(conditions) = parsed else {
-            // Not ours to understand, so not ours to drop either.
+            // They cannot be parsed by this version, so they are kept as they are.
             self.differences.push("thresholds".to_owned());
             self.document.thresholds = stored;
             return;
         };
         self.judge(&conditions);
-        // A record that was cut off has none judged.
+        // A run that was cut off has no evaluated thresholds.
         compare("thresholds", &as_json(&stored), &as_json(&self.document.thresholds), &mut self.differences);
     }
 }
@@ -96,11 +96,11 @@ fn as_json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).expect("a document has string keys and nothing that can fail to be written")
 }
 
-/// Adds the path of every leaf that differs. Floats may differ in what decimal text loses.
+/// Adds the path of every leaf that differs. Floats may differ by what decimal text loses.
 fn compare(path: &str, stored: &Value, anew: &Value, differences: &mut Vec<String>) {
     match (stored, anew) {
         (Value::Object(a), Value::Object(b)) => {
-            // What an earlier version did not write, it does not contradict.
+            // A field that an earlier version did not write is not a difference.
             for (key, a) in a {
                 compare(&format!("{path}.{key}"), a, b.get(key).unwrap_or(&Value::Null), differences);
             }

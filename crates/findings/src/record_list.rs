@@ -34,7 +34,7 @@ fn row(record: &RecordSummary) -> [String; 7] {
         (_, Some(VerdictWord::Invalid)) => "invalid",
         (_, None) => "-",
     };
-    // Whole seconds tell records apart.
+    // Whole seconds are enough to distinguish records.
     let started = record.started.split('.').next().unwrap_or_default().trim_end_matches('Z').to_owned();
     [
         started,

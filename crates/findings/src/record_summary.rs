@@ -1,4 +1,4 @@
-//! One line about a record, for a list of many: read from its document alone.
+//! A summary of a record, for a list of many: from its document alone.
 
 use std::fs;
 use std::io;
@@ -9,16 +9,16 @@ use record::search::{is_search, read_search};
 use record::{RecordError, kind_of, read_whole};
 use units::escape_text;
 
-/// What a list of records says of one. Texts are escaped.
+/// One entry in a list of records. Texts are escaped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordSummary {
     pub folder: PathBuf,
-    /// The verb that made it; `search` for a search.
+    /// The verb that created it; `search` for a search.
     pub kind: String,
     pub state: State,
     /// When it began, as RFC 3339.
     pub started: String,
-    /// What was requested; for other kinds than runs and searches `None`.
+    /// What was requested; `None` for everything but runs and searches.
     pub subject: Option<String>,
     /// `ok` responses per second of a run; the highest rate that holds of a search.
     pub per_s: Option<f64>,
@@ -27,8 +27,8 @@ pub struct RecordSummary {
     pub verdict: Option<VerdictWord>,
 }
 
-/// The records directly in the directory `parent`, the latest last, and how many directories in it hold something
-/// else or cannot be read.
+/// The records directly in the directory `parent`, the latest last, and the number of directories in it that are
+/// something else or cannot be read.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn summaries(parent: &Path) -> io::Result<(Vec<RecordSummary>, usize)> {
     let (mut found, mut others) = (Vec::new(), 0);
     for entry in entries {
         let entry = entry?;
-        // Of the entry itself: no link is followed.
+        // The type of the entry itself: links are not followed.
         if !entry.file_type()?.is_dir() {
             continue;
         }
@@ -58,7 +58,7 @@ pub fn summaries(parent: &Path) -> io::Result<(Vec<RecordSummary>, usize)> {
     Ok((found, others))
 }
 
-/// What a list says of the record in `folder`.
+/// The summary of the record in `folder`.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ fn of_envelope(folder: &Path, kind: &str, envelope: &Envelope) -> RecordSummary 
 mod tests {
     use super::*;
 
-    /// If this fails, a run cannot be found again by when it was and how it went.
+    /// If this fails, a run cannot be found by its time and result.
     #[test]
     fn a_list_has_every_record_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();

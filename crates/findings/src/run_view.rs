@@ -22,7 +22,7 @@ use crate::words::{meaning, percentile, value_of};
 
 pub(crate) use heading::host_facts;
 
-/// A run as read from its record: the document, the seconds, and the directory.
+/// A run as read from its record: the document, the intervals, and the directory.
 #[derive(Debug, Clone, Copy)]
 pub struct RunRecord<'a> {
     pub document: &'a Document,
@@ -68,7 +68,7 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
 fn headline(results: &Results, load: &Load) -> Headline {
     let totals = &results.totals;
     let quantile = |q| percentile(&results.response, q);
-    // One request has a response, and no rate.
+    // A single request has a response time, but no rate.
     let has_rate = totals.scheduled > 1;
     let because = || Cell::Absent { because: "a single request has no rate".to_owned() };
     Headline {
@@ -89,7 +89,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Everything that was scheduled, and what became of it, in one line.
+/// The number of scheduled requests and how they ended, in one line.
 fn requests(results: &Results) -> Block {
     let totals = &results.totals;
     let mut text = phrase!(
@@ -162,11 +162,11 @@ pub(crate) fn counted(what: String, count: u64) -> Phrase {
     phrase!("{what} × {count}", what = what, count = Value::Count(count))
 }
 
-/// The most rows of a table of targets.
+/// Maximum number of rows of a table of targets.
 const TARGETS_SHOWN: usize = 100;
 
-/// The places of the targets that are shown, in order: the worst are those with the largest share of failures, then
-/// those with the longest response at p99, or at most if they are too few for p99.
+/// The indices of the targets that are shown, in order. The worst are those with the largest share of failures, then
+/// those with the longest response at p99, or with the longest response if there are too few for p99.
 fn shown_targets(targets: &[TargetResult]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..targets.len()).collect();
     if places.len() > TARGETS_SHOWN {
@@ -185,7 +185,7 @@ fn shown_targets(targets: &[TargetResult]) -> Vec<usize> {
     places
 }
 
-/// A row for each target, where there are several; of many the worst.
+/// A row for each target if there are several; only the worst if there are many.
 fn targets(names: &[String], results: &Results) -> Option<Section> {
     let shown = shown_targets(&results.targets);
     let rows = shown.iter().map(|&index| (index, &results.targets[index])).map(|(index, target)| {
@@ -272,17 +272,17 @@ fn journeys(results: &Results) -> Option<Section> {
         .then(|| Section::new("journeys", vec![Block::Table(Table::new("journeys", &columns, rows))]))
 }
 
-/// Throughput over the run; none unless it has two whole intervals.
+/// Throughput over the run; `None` unless there are at least two whole intervals.
 fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
     if seconds.len() < 2 {
         return None;
     }
-    // The stub at the end, in which the last responses were read, has too few milliseconds to make a rate.
+    // The incomplete interval at the end, in which the last responses were read, is too short for a rate.
     let whole = match seconds {
         [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
         _ => seconds,
     };
-    // A rate is one of journeys where requests follow each other, so they are what it is compared with.
+    // If there are journeys, the rate is that of journeys, so it is compared with journeys.
     let has_journeys = seconds.iter().any(|second| !second.journeys.is_empty());
     let mut title = Phrase::new(if has_journeys { "journeys completed per second" } else { "ok per second" });
     if let Some(per_s) = load.rate_per_s {
@@ -400,7 +400,7 @@ fn written(name: &str, option: &EffectiveOption) -> String {
     };
     match quoted.as_str() {
         _ if POSITIONAL.contains(&name) => quoted,
-        // A value of a scenario file, as `--set` would change it.
+        // A value of a scenario file, in the form in which `--set` would change it.
         value if name.contains('.') => format!("{name}={value}"),
         "" | "true" => format!("--{name}"),
         value => format!("--{name}={value}"),

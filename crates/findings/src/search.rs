@@ -1,4 +1,4 @@
-//! A search for the highest rate: what has to hold, what each probe says of its rate, and the result of all probes.
+//! A search for the highest rate: the objective, what each probe shows about its rate, and the result of all probes.
 //! Which rate is probed next is in `stats::search`.
 
 mod first_probe;

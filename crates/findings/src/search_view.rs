@@ -48,7 +48,7 @@ fn used(document: &SearchDocument) -> Phrase {
         State::Broken => "; ended by an error, results so far",
         State::Finished | State::Recovered => "",
     };
-    // The usual length: that of most probes with a rate.
+    // The usual length: that of most probes at a rate.
     let lengths = document.probes.iter().filter(|probe| probe.rate_per_s.is_some());
     let measured = match lengths.map(|probe| probe.measured_ns).min() {
         Some(ns) => phrase!("for {measured}", measured = Nanos(ns)),
@@ -121,7 +121,7 @@ fn header(document: &SearchDocument) -> Vec<Block> {
     ]
 }
 
-/// Every probe, in the order in which they were made.
+/// Every probe, in the order in which they ran.
 fn probes(document: &SearchDocument) -> Block {
     let row = |(number, probe): (u64, &ProbeResult)| {
         let cells = vec![
@@ -165,7 +165,8 @@ fn curve(document: &SearchDocument) -> Option<Section> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let least = points.iter().map(|point| point.1).min().unwrap_or(1).max(1) as f64;
     let most = points.iter().map(|point| point.1).max().unwrap_or(1) as f64;
-    // Logarithmic: on both sides of a capacity are decades. The shortest bar still shows.
+    // Logarithmic, because the times on both sides of the capacity are decades apart. The shortest bar is still
+    // visible.
     let decades = (most / least).log10().max(1.0);
     let rows = points.into_iter().map(|(per_s, ns, probe)| {
         let height = 0.1 + 0.9 * (ns as f64 / least).log10().max(0.0) / decades;

@@ -1,4 +1,4 @@
-//! `run.json`'s results from the summed histograms of a run.
+//! The results in `run.json`, from the summed histograms of a run.
 //!
 //! The only place where totals, shares and percentiles are computed, at the end of a run and again whenever its record
 //! is read, so that what is printed can always be recomputed.
@@ -48,8 +48,8 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
 
 /// How many of the `ok` requests ended within the window.
 ///
-/// An interval that passes the window's end counts by the part of it that is within, which is nothing to
-/// speak of where requests were scheduled for whole seconds: then an interval ends with the window.
+/// An interval that extends past the window's end counts with the part of it that is within. This matters only if the
+/// window is not a whole number of seconds: otherwise an interval ends with the window.
 fn ok_within(window: Nanos, seconds: &[Second]) -> f64 {
     within(window, seconds, |second| second.ok)
 }
@@ -90,7 +90,7 @@ fn per_second(count: f64, window: Nanos) -> f64 {
     if window == Nanos::ZERO { 0.0 } else { count / window.as_secs_f64() }
 }
 
-/// Counts whole requests only: a phase that is out of range makes its response so, and would be counted twice.
+/// Counts whole requests only: a phase that is out of range also makes its response so, and would be counted twice.
 fn out_of_range(total: &Interval) -> u64 {
     let failed = Outcome::ALL.into_iter().filter_map(|outcome| total.failed(outcome));
     total.response().into_iter().chain(failed).map(Durations::out_of_range).sum()
@@ -142,8 +142,7 @@ fn target(kind: &KindFigures) -> TargetResult {
     }
 }
 
-/// What became of each journey: as it was measured as a whole, or, in records before 1.1, from its first and its last
-/// request.
+/// The results of each journey: from whole journeys, or, in records before 1.1, from its first and its last request.
 fn journeys(total: &Interval, journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
     let kind = |place: u64| total.kinds().get(usize::try_from(place).ok()?);
     let result = |(index, journey): (usize, &JourneyFacts)| {
@@ -197,11 +196,11 @@ fn failed(total: &Interval) -> BTreeMap<String, Distribution> {
         .collect()
 }
 
-/// Seconds shorter than this are the last one of a run, of which a share has little meaning.
+/// A shorter second is the last one of a run; shares of it have little meaning.
 const FULL_SECOND: Nanos = Nanos::from_millis(900);
 
 fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
-    // Absent in one second is absent of the sum: a sum of the rest would be too small.
+    // If one second lacks it, the sum is absent: a sum of the rest would be too small.
     let used = seconds.iter().map(|second| second.process_cpu_ns).sum::<Option<u64>>();
     let process_ns = used.filter(|_| !seconds.is_empty());
     let server = seconds.iter().map(|second| second.host.server_cpu_ns).sum::<Option<u64>>();
@@ -219,7 +218,7 @@ fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
     }
 }
 
-/// Sizes at the end, counts over the run; absent where one second lacks them.
+/// Sizes at the end, counts over the run; absent if one second lacks them.
 fn server_resources(seconds: &[Second]) -> Option<GroupResources> {
     let each: Option<Vec<GroupResources>> = seconds.iter().map(|second| second.host.server).collect();
     let each = each?;

@@ -56,7 +56,7 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
     }
 }
 
-/// Checks that were not made, without the opt-in ones: the first line has no room for those, and the record has them.
+/// Checks that were not made, except the opt-in ones: the first line has no room for those, and the record has them.
 fn not_made(verdict: &document::Verdict) -> Vec<NotMade> {
     let shown: Vec<&Unchecked> = verdict.unchecked.iter().filter(|one| !one.check.is_opt_in()).collect();
     let alike = shown.chunk_by(|a, b| a.reason == b.reason);

@@ -1,7 +1,7 @@
-//! What a report says, as data: the same for text, pages and programs.
+//! The contents of a report, as data: the same for text, pages and programs.
 //!
-//! A view holds figures with their units and the words that name them, in the order of their weight. Whoever lays it
-//! out formats numbers, draws, and leaves out what has no room; it works out nothing.
+//! A view holds figures with their units and the words that name them, the most important first. A layout formats
+//! numbers, draws, and leaves out what does not fit; it computes nothing.
 
 mod value;
 

@@ -1,4 +1,4 @@
-//! The view of a watched server: how fast it responded, where the time went, who was in the way.
+//! The view of a watched server: how fast it responded, where the time went, and what got in the way.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub fn watch_view(record: &WatchRecord<'_>) -> View {
     view
 }
 
-/// What watching cost the server in the time `elapsed`, by the kernel's own account.
+/// What watching cost the server in the time `elapsed`, according to the kernel.
 pub fn watch_cost(results: &WatchResults, elapsed: Nanos) -> Section {
     let mut blocks = vec![Block::line(Role::Title, Phrase::new("cost of watching"))];
     let total: u64 = results.self_cost.iter().map(|program| program.ns).sum();

@@ -9,11 +9,11 @@ use crate::view::{Cell, Value};
 
 /// `p50`, `p99.9`.
 pub fn quantile_name(q: f64) -> String {
-    // Four digits behind the point and no more: 0.9999 · 100 is not 99.99 in binary.
+    // At most four decimal places: 0.9999 · 100 is not 99.99 in binary.
     format!("p{}", (q * 1e6).round() / 1e4)
 }
 
-/// What an outcome means, for people who do not know its name. At most 33 characters, to fit a column.
+/// The meaning of an outcome, in words. At most 33 characters, to fit a column.
 pub fn meaning(outcome: &str) -> &'static str {
     match Outcome::from_name(outcome) {
         Some(Outcome::Ok) => "response passed every check",

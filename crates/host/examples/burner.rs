@@ -1,15 +1,15 @@
-//! A load of known CPU use, for tests of instruments: it does what its standard input says, a line each, and then
-//! tells the CPU time it has used, and waits for the next line without using any.
+//! A load of known CPU use, for tests of instruments: it carries out the commands on its standard input, one per line,
+//! replies with the CPU time it has used, and waits for the next line without using any.
 //!
 //! `spin MS` burns in user space, `kernel MS` in system calls. `evade-user MS` burns in user space and is in a system
-//! call whenever the kernel's tick comes by, `evade-kernel MS` the reverse: what samples at the tick sees the
-//! opposite of the truth. `threads N MS` starts N threads one after another that burn MS each, half of it in system
-//! calls; `last` does so and stays, and `end` ends them. `children N MS` starts N processes one after another that burn
-//! MS each in user space, and waits for each; `stay N MS` starts N that stay, `again MS` makes those burn MS more, and
-//! `end` ends them, too.
+//! call whenever the kernel's tick comes, `evade-kernel MS` the reverse: an instrument that samples at the tick sees
+//! the opposite of the truth. `threads N MS` starts N threads one after another that burn MS each, half of it in system
+//! calls; `last` does the same and the threads stay, and `end` ends them. `children N MS` starts N processes one after
+//! another that burn MS each in user space, and waits for each; `stay N MS` starts N that stay, `again MS` makes those
+//! burn MS more, and `end` ends them, too.
 //!
-//! Each response is `TOTAL USER SYSTEM`, in nanoseconds: the process's CPU clock with those of its children, and what
-//! of its own lay in which mode by the CPU clocks of its threads.
+//! Each reply is `TOTAL USER SYSTEM`, in nanoseconds: the CPU clock of the process including its children's, and its
+//! own time in each mode according to the CPU clocks of its threads.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -25,8 +25,8 @@ use units::Nanos;
 static USER: AtomicU64 = AtomicU64::new(0);
 static SYSTEM: AtomicU64 = AtomicU64::new(0);
 
-/// How long before and after a tick it is in the other mode. A tick comes to each CPU up to some 100 us after the
-/// coarse clock's.
+/// How long before and after a tick it is in the other mode. A tick comes to each CPU up to some 100 us after that of
+/// the coarse clock.
 const BEFORE: Nanos = Nanos::from_micros(250);
 const AFTER: Nanos = Nanos::from_micros(250);
 
@@ -105,11 +105,11 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// A child that is this program again.
+/// A child process that runs this program again.
 struct Worker {
     child: Child,
     answers: BufReader<ChildStdout>,
-    /// Its CPU clock at its last answer.
+    /// Its CPU clock at its last reply.
     used: u64,
 }
 
@@ -142,7 +142,8 @@ impl Worker {
     }
 }
 
-/// Those that have ended are in the kernel's account of children, exactly; those that stay told their own clocks.
+/// Children that have ended are in the kernel's account of children, exactly; those that stay have reported their
+/// clocks.
 #[expect(clippy::disallowed_methods, reason = "the truth must not come from the instrument")]
 fn answer(children: &[Worker]) -> io::Result<()> {
     let ended = host::children_cpu().ok_or_else(|| io::Error::other("no account of children"))?;
@@ -195,7 +196,7 @@ fn evade(mode: Mode, length: Nanos) -> io::Result<()> {
     Ok(())
 }
 
-/// The coarse clock advances at the tick, to a time that was a while before.
+/// The coarse clock advances at the tick, to a time somewhat before it.
 fn offset_of_tick(tick: Nanos) -> Nanos {
     let end = clock::now() + Nanos(tick.0 * 10);
     let mut least = since_coarse();
@@ -208,7 +209,7 @@ fn offset_of_tick(tick: Nanos) -> Nanos {
 #[expect(clippy::disallowed_methods, reason = "the phase of the tick is what this program plays with")]
 fn since_coarse() -> Nanos {
     let coarse = rustix::time::clock_gettime(ClockId::MonotonicCoarse);
-    // Read in this order it is never negative, however long there is no CPU in between.
+    // Read in this order the difference is never negative, however long this thread has no CPU in between.
     clock::now().saturating_sub(Nanos(coarse.tv_sec as u64 * 1_000_000_000 + coarse.tv_nsec as u64))
 }
 
@@ -228,7 +229,7 @@ impl Work {
         Ok(Work { random: File::open("/dev/urandom")?, buffer: vec![1; 16 * 1_024] })
     }
 
-    /// Some 50 us of it, of which what is done between two of them takes less than a hundredth.
+    /// Burns some 50 us, of which the overhead between two calls is less than a hundredth.
     fn some(&mut self, mode: Mode) -> io::Result<()> {
         match mode {
             Mode::System => self.random.read_exact(&mut self.buffer),

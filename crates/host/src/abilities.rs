@@ -121,7 +121,7 @@ impl Files {
         self.text(path)?.parse().ok()
     }
 
-    /// Whether a kernel option is built in; `None` where the kernel does not publish its configuration.
+    /// Whether a kernel option is built in; `None` if the kernel does not publish its configuration.
     fn is_configured(&self, option: &str) -> Option<bool> {
         let config = self.config.as_ref()?;
         Some(config.lines().any(|line| line.strip_prefix(option) == Some("=y")))
@@ -496,7 +496,7 @@ mod tests {
         check(&abilities, "steal", Status::Ok, "0.20 % since boot");
         check(&abilities, "interrupt_time", Status::Ok, "accounted for");
         check(&abilities, "fentry", Status::Missing, "functions cannot be traced");
-        // A quota of any group above counts.
+        // A quota of any parent group counts.
         check(&abilities, "cpu_quota", Status::Limited, "cpu.max 50000 100000");
     }
 

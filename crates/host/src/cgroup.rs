@@ -1,4 +1,5 @@
-//! How often a CPU quota of the control groups around this process stopped it, in version 1 and version 2.
+//! How often a CPU quota stopped this process: the quotas of its control group and the parents, in version 1 and
+//! version 2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ fn parse(text: &str) -> Option<Throttled> {
     Some(Throttled { times: number("nr_throttled")?, time: Nanos(time) })
 }
 
-/// The possible places of `cpu.stat`, that of the process's own group first. `groups` is /proc/self/cgroup, `mounts`
+/// The possible paths of `cpu.stat`, that of the process's own group first. `groups` is /proc/self/cgroup, `mounts`
 /// /proc/self/mountinfo.
 pub(crate) fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();

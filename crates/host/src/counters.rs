@@ -1,7 +1,7 @@
 //! Counters of this host around a run: quotas, stolen time, pressure, drops, descriptors.
 //!
-//! Counters are read once per interval; what counts is the difference between two readings. A counter that cannot be
-//! read is absent, and [`Counters::missing`] has the reason.
+//! Counters are read once per interval; the difference between two readings is used. A counter that cannot be read is
+//! absent, and [`Counters::missing`] has the reason.
 
 use std::fs;
 
@@ -150,7 +150,7 @@ fn stolen(text: &str, of: impl Fn(usize) -> bool) -> Option<Nanos> {
     (!each.is_empty()).then(|| Nanos(each.iter().sum()))
 }
 
-/// The time stolen from each CPU since boot, with the CPU's number; `None` where the kernel does not count it.
+/// The time stolen from each CPU since boot, with the CPU's number; `None` if the kernel does not count it.
 pub(crate) fn stolen_of(text: &str) -> Option<Vec<(usize, Nanos)>> {
     let each = text.lines().filter_map(|line| {
         let (cpu, numbers) = line.strip_prefix("cpu")?.split_once(' ')?;

@@ -15,7 +15,7 @@ pub fn process_cpu() -> Option<Nanos> {
     used(libc::RUSAGE_SELF)
 }
 
-/// The same for child processes that have ended and were waited for, and for theirs.
+/// Like [`process_cpu`], for child processes that have ended and were waited for, and for their children.
 ///
 /// # Cost
 ///

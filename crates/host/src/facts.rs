@@ -27,7 +27,7 @@ pub struct Facts {
     /// The pid of this process; `None` inside a pid namespace.
     pub pid: Option<u32>,
     /// By how many nanoseconds the monotonic clock of this time namespace is ahead of the kernel's own, which the
-    /// kernel uses for its timestamps; `None` where the kernel has no time namespaces.
+    /// kernel uses for its timestamps; `None` if the kernel has no time namespaces.
     pub monotonic_offset: Option<i64>,
 }
 

@@ -1,5 +1,5 @@
-//! The hiccup meter: measures how late a thread wakes up that only sleeps, which is what the host takes from
-//! everybody.
+//! The hiccup meter: measures how late a thread wakes up that only sleeps, which is the time that the host takes from
+//! every thread.
 //!
 //! A thread of this process sleeps from one tick to the next on an absolute schedule and notes how late each tick
 //! was. It has no work of its own, so its lateness is that of the host, or of this whole process: stopped, throttled,
@@ -36,8 +36,7 @@ pub struct Tick {
     pub late: Nanos,
 }
 
-/// One time that the thread ran, and the ticks that this covers: more than one, where it was late by more than a
-/// tick.
+/// One time that the thread ran, and the ticks that this covers: several if it was late by more than a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
     /// When the first of its ticks was due.
@@ -46,10 +45,10 @@ pub struct Wake {
     pub at: Nanos,
     every: Nanos,
     ticks: u64,
-    /// How long it was runnable but waiting for a CPU since it last slept; `None` where the kernel does not count
-    /// that, or the meter does not read it.
+    /// How long it was runnable but waiting for a CPU since it last slept; `None` if the kernel does not count that, or
+    /// the meter does not read it.
     pub queued: Option<Nanos>,
-    /// The second part of a wake that was split at an interval's end: not a stall of its own.
+    /// The second part of a wake that was split at an interval's end: not a separate stall.
     pub is_rest: bool,
 }
 
@@ -64,7 +63,7 @@ impl Wake {
         })
     }
 
-    /// How long the host did not let it run: the lateness of its first tick.
+    /// How long the host did not run the thread: the lateness of its first tick.
     pub fn late(&self) -> Nanos {
         self.at.saturating_sub(self.due)
     }
@@ -88,7 +87,7 @@ pub struct MeterSettings {
 /// lower-ranking ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
-    /// As every thread: measures what a normal process experiences.
+    /// Like every thread: measures what a normal process experiences.
     #[default]
     Normal,
     /// The given nice value, -20 to 19.
@@ -215,7 +214,7 @@ impl Shared {
         let every = settings.every;
         let mut before = waited();
         let mut due = clock::now() + every;
-        // The thread does not wait while somebody takes the wakes: it would measure its own lock.
+        // The thread does not block while a caller takes the wakes: it would measure its own lock.
         let mut own = Vec::with_capacity(64);
         while !self.stop.load(Ordering::Relaxed) {
             clock::sleep_until(due);

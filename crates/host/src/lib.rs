@@ -1,4 +1,4 @@
-//! What this host is, what this process used of it, and what the host took from this process.
+//! Facts about this host, what this process used of it, and what the host took from this process.
 //!
 //! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Only [`disturb`] changes
 //! anything on the host.

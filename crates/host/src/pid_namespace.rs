@@ -1,4 +1,4 @@
-//! Whether this program sees processes by the host's ids.
+//! Whether this program sees processes by the host's process IDs.
 //!
 //! Programs in the kernel see processes by the host's ids. Inside a PID namespace, as in containers, the same process
 //! has another id, and the host's id names another process or none.
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The first PID namespace has the same inode on every kernel since 3.8.
 const FIRST: &str = "pid:[4026531836]";
 
-/// Whether the PID namespace is the host's; `None` where /proc does not show it. `root` is `/` on a real host.
+/// Whether the PID namespace is the host's; `None` if /proc does not show it. `root` is `/` on a real host.
 pub fn sees_host_pids(root: &Path) -> Option<bool> {
     let link = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     Some(link.as_os_str() == FIRST)

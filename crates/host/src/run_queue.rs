@@ -1,4 +1,4 @@
-//! Run-queue latency: how long a thread of ours was runnable but waiting for a CPU.
+//! Run-queue latency: how long a thread of this process was runnable but waiting for a CPU.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ impl RunQueue {
     ///
     /// # Errors
     ///
-    /// Where the kernel keeps no such account (no `CONFIG_SCHED_INFO`), or /proc is not there.
+    /// If the kernel keeps no such account (no `CONFIG_SCHED_INFO`), or /proc is missing.
     pub fn of_this_thread() -> io::Result<RunQueue> {
         let run_queue = RunQueue { file: File::open(PATH)? };
         match run_queue.waited() {
@@ -27,7 +27,7 @@ impl RunQueue {
         }
     }
 
-    /// Time spent so far on a run queue, runnable, while others ran; `None` when it cannot be read any more.
+    /// Time spent so far on a run queue, runnable, while others ran; `None` if it can no longer be read.
     ///
     /// # Cost
     ///

@@ -1,7 +1,7 @@
-//! The CPU meter against programs that know what they used.
+//! The CPU meter compared with programs that know what they used.
 //!
-//! Each tells the clock of its own process and then waits: nothing is hidden then, so both sides must agree but for
-//! what telling it costs.
+//! Each program reports the clock of its own process and then waits: nothing is hidden then, so both sides must agree
+//! except for the cost of reporting.
 #![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ struct Burner {
     child: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    /// At the last answer: total, user and system.
+    /// At the last reply: total, user and system.
     reported: [u64; 3],
 }
 
@@ -38,7 +38,7 @@ impl Burner {
         self.child.id()
     }
 
-    /// What it used for that: total, user and system.
+    /// What it used to carry out `what`: total, user and system.
     fn does(&mut self, what: &str) -> [u64; 3] {
         let before = self.reported;
         self.order(what);
@@ -58,11 +58,11 @@ impl Burner {
         self.settle();
     }
 
-    /// It has told, and all its threads are on their way to sleep, or to their end.
+    /// Waits until all its threads are asleep or have ended after a reply.
     fn settle(&self) {
         let sleeps = || {
             let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
-            // One that has ended in the meantime rests as well.
+            // A thread that has ended in the meantime is at rest as well.
             let mut stats = threads
                 .filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
             stats.all(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('S'))
@@ -93,8 +93,8 @@ fn only(meter: &mut CpuMeter) -> ProcessUse {
     processes.remove(0)
 }
 
-/// Telling takes a write and a read of a pipe, some 20 us; in debug builds and on a busy host more. It is the same
-/// at both ends, so what remains is its difference.
+/// A reply takes a write and a read of a pipe, some 20 us; in debug builds and on a busy host more. The cost is the
+/// same at both ends, so only its difference remains.
 #[track_caller]
 fn agrees(used: &ProcessUse, truth: u64) {
     let off = used.usage.run.0.abs_diff(truth);
@@ -102,7 +102,7 @@ fn agrees(used: &ProcessUse, truth: u64) {
     assert!(used.usage.error < Nanos::from_millis(1), "it was asleep: {}", used.usage.error);
 }
 
-/// If this fails, nobody can say what a request costs: a server that works between ticks is counted with anything.
+/// If this fails, the CPU cost of a request is unknown: a server that works between ticks may be counted with anything.
 #[test]
 fn a_load_that_evades_the_tick_is_measured_to_a_thousandth() {
     for what in ["evade-user 400", "evade-kernel 400", "spin 300"] {
@@ -113,13 +113,13 @@ fn a_load_that_evades_the_tick_is_measured_to_a_thousandth() {
     }
 }
 
-/// If this fails, a server that starts a thread for each connection is counted with what its last ones used.
+/// If this fails, a server that starts a thread per connection is counted only with what its last threads used.
 #[test]
 fn threads_that_come_and_go_are_all_counted() {
     let mut burner = Burner::start();
     burner.does("last 2 20");
     let mut meter = meter(&burner, Detail::Threads);
-    // Two that were there end, forty begin and end, three begin and stay.
+    // Two that existed end, forty begin and end, three begin and stay.
     let steps = ["end", "threads 40 8", "last 3 20"];
     let truth: u64 = steps.iter().map(|step| burner.does(step)[0]).sum();
     let used = only(&mut meter);
@@ -136,7 +136,7 @@ fn threads_that_come_and_go_are_all_counted() {
     assert!(used.unseen() >= Nanos::from_millis(320), "{}", used.unseen());
 }
 
-/// A thread that runs is known up to the last tick. That is reported, and lost to no span.
+/// The time of a running thread is known up to the last tick. The rest is reported, and not lost to the next span.
 #[test]
 fn what_a_running_thread_hides_is_told_and_comes_to_light_in_the_next_span() {
     let mut burner = Burner::start();
@@ -159,7 +159,7 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
     let [truth, ..] = burner.does("spin 50");
     meter.read();
     burner.orders = None;
-    // It has ended, and its parent has not asked: all of it can still be seen.
+    // It has ended, and its parent has not waited for it: all of it can still be seen.
     let begin = clock::now();
     while !meter.is_over() && clock::now() - begin < Nanos::from_secs(20) {
         clock::sleep_until(clock::now() + Nanos::from_millis(1));
@@ -196,7 +196,7 @@ fn a_process_that_begins_meanwhile_is_taken_in_and_one_that_was_there_is_not_cou
     assert!(young.command.as_ref().is_some_and(|command| command.ends_with("burner")));
 }
 
-/// If this fails, `cpu PID` of a server that forks says 0: nginx, PostgreSQL, uWSGI, a cluster of Node.
+/// If this fails, `cpu PID` shows 0 for a server that forks: nginx, PostgreSQL, uWSGI, a Node.js cluster.
 #[test]
 fn a_process_means_its_descendants_too() {
     let mut burner = Burner::start();
@@ -204,7 +204,7 @@ fn a_process_means_its_descendants_too() {
     let start = |wanted| CpuMeter::start(wanted, Detail::Processes).unwrap();
     let mut alone = start(Wanted::Only(vec![burner.pid()]));
     let mut tree = start(Wanted::Trees(vec![burner.pid()]));
-    // One that was there works on; eight begin and end, six of them between two readings; two begin and stay.
+    // One that existed continues to work; eight begin and end, six of them between two readings; two begin and stay.
     let mut truth = burner.does("again 100")[0];
     truth += burner.does("children 6 40")[0];
     tree.read();

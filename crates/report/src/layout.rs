@@ -1,8 +1,8 @@
 //! A view as text on a terminal: the verdict, the conditions, and one section after another.
 //!
-//! People paste it into tickets. The order never changes, a normal run takes fewer than fifty lines, and nothing is
-//! said by colour alone. Figures are formatted and drawn here, and nothing is worked out: what is printed is in the
-//! view.
+//! People paste it into tickets. The order never changes, a normal run takes fewer than fifty lines, and colour never
+//! carries information of its own. Figures are formatted and drawn here, and nothing is computed: what is printed is in
+//! the view.
 
 mod chart;
 mod histogram;
@@ -31,7 +31,7 @@ pub fn text(view: &View, out: &mut dyn Write, style: Style) -> io::Result<()> {
         (None, _) => {}
     }
     verdict::thresholds(&view.thresholds, out, style)?;
-    // The response of a search is its verdict and the lines below it.
+    // For a search, the result takes the place of the verdict.
     let is_judged = view.verdict.is_some() && view.kind != Subject::Search;
     let shown = view.sections.iter().filter(|section| style.details || !section.detail);
     for (place, section) in shown.filter(|section| !section.blocks.is_empty()).enumerate() {

@@ -1,7 +1,7 @@
-//! How text looks: colour, characters, widths, and the ways numbers are written.
+//! The look of text: colour, characters, widths, and number formats.
 //!
-//! Colour is only ever added to what the words already say. Whether to use it, and whether the reader's
-//! terminal can show more than ASCII, is for the caller to find out.
+//! Colour only repeats what the words already express. The caller finds out whether to use it, and whether the reader's
+//! terminal supports more than ASCII.
 
 use std::fmt::Display;
 
@@ -9,15 +9,15 @@ use anstyle::{AnsiColor, Effects};
 use findings::view::Word;
 use units::Nanos;
 
-/// What the reader's terminal can do.
+/// The capabilities of the reader's terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     pub colour: bool,
     /// Blocks and dashes beyond ASCII.
     pub unicode: bool,
-    /// Columns. Below 100 the table leaves out what it can spare.
+    /// Columns. Below 100 the table leaves out what is least important.
     pub width: usize,
-    /// Whether the reader asked for details: reasons with their limits and advice, intervals, options, the host.
+    /// Whether the reader requested details: reasons with their limits and advice, intervals, options, the host.
     pub details: bool,
 }
 
@@ -33,12 +33,12 @@ impl Style {
         if self.unicode { "×" } else { "x" }
     }
 
-    /// What the eye must find first.
+    /// Emphasis for the most important words.
     pub fn strong(self, text: impl Display) -> String {
         self.paint(anstyle::Style::new().effects(Effects::BOLD), text)
     }
 
-    /// What the eye may skip.
+    /// For what can be skipped.
     pub fn faint(self, text: impl Display) -> String {
         self.paint(anstyle::Style::new().effects(Effects::DIMMED), text)
     }
@@ -77,13 +77,13 @@ impl Style {
     }
 }
 
-/// A duration whose unit takes two places, so that numbers above each other line up.
+/// A duration whose unit is two characters wide, so that numbers in a column line up.
 pub(crate) fn aligned(value: Nanos) -> String {
     let text = value.to_string();
     if text.ends_with(" s") || !text.contains(' ') { format!("{text} ") } else { text }
 }
 
-/// `text` in lines of at most `width`, the first begun with `head`, the others indented by its length.
+/// `text` in lines of at most `width` characters, the first starting with `head`, the others indented by its length.
 pub fn wrap(head: &str, text: &str, width: usize) -> String {
     let indent = head.chars().count();
     let mut lines = vec![head.to_owned()];

@@ -1,4 +1,4 @@
-//! Each rule once where it must speak, and the silence of a run that needs no advice.
+//! Each rule once where it must apply, and a run that needs no advice.
 
 mod fixture;
 
@@ -88,7 +88,7 @@ fn frozen(held: u64, stalled: u64) -> Vec<String> {
     advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
-/// If this fails, a server that was stalled for a second reads as one with a few slow requests.
+/// If this fails, a server that was stalled for a second looks like one with a few slow requests.
 #[test]
 fn a_server_that_stood_still_is_named() {
     says(
@@ -98,7 +98,7 @@ fn a_server_that_stood_still_is_named() {
             "There were 4 responses in 1.00 s, compared with the usual 800 per second",
         ],
     );
-    // Connections without a request, as of callers who think, and a client that did not run.
+    // Connections without a request, because of think time, and a client that did not run.
     assert_eq!(frozen(4, 0), [""; 0]);
     assert_eq!(frozen(8, 900 * MS), [""; 0]);
 }
@@ -165,7 +165,7 @@ fn connections_that_are_not_kept_are_named() {
         &advised(Run::open(100.0, 8, 1), vec![new; 100], &[]),
         &["100 of 100 successful requests opened a new connection (10.0 %"],
     );
-    // A short run in which each connection was used once and kept is no such case.
+    // A short run in which each connection was used once and kept does not count.
     assert_eq!(advised(Run::open(8.0, 8, 1), vec![new; 8], &[]), [""; 0]);
 }
 
@@ -201,8 +201,8 @@ fn the_reason_follows_what_became_of_most_of_the_unanswered() {
     }
 }
 
-/// The median service is three times the shortest: the server is slower under this load, and no number of
-/// connections is a cure.
+/// The median service time is three times the shortest: the server is slower under this load, and no number of
+/// connections helps.
 #[test]
 fn a_pool_before_a_server_that_slows_down_is_no_cure() {
     let mut requests = vec![kept(0, 40 * MS, 10 * MS); 20];

@@ -1,4 +1,4 @@
-//! The tables of `cpu`, of processes that are made up.
+//! The tables of `cpu`, for invented processes.
 
 #[path = "fixture/rendered.rs"]
 mod rendered;
@@ -73,7 +73,7 @@ fn check_groups(groups: &[CpuGroup], processes: &[CpuProcess], unit: CpuUnit, ex
     let commands = BTreeMap::from([((7141, 7), command)]);
     let table = CpuTable { processes, groups, idle: 3, cpus: 2, tick: TICK, unit, commands: &commands };
     let text = rendered(&findings::cpu_view(&table), Style { width: 120, ..Style::PLAIN });
-    // A first line at the edge: what all lines are indented by is no part of an expected text.
+    // A first line at the margin, because the common indentation is removed from an expected text.
     expected.assert_eq(&format!("table:\n{}", text));
 }
 
@@ -173,7 +173,7 @@ fn a_split_at_boundaries_says_what_was_stolen() {
     );
 }
 
-/// If this fails, `cpu` of a parent says 0 where its children work.
+/// If this fails, `cpu` shows 0 for a parent whose children work.
 #[test]
 fn a_tree_has_a_row_of_its_own_and_its_memory_a_line() {
     let group = CpuGroup {

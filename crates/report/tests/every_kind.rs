@@ -1,5 +1,5 @@
-//! Records of every kind with texts of a stranger: their views as JSON say all that is printed, and nothing that a
-//! stranger wrote commands a terminal.
+//! Records of every kind with hostile texts: their views as JSON contain all that is printed, and no text from outside
+//! controls a terminal.
 
 #[path = "fixture/rendered.rs"]
 mod rendered;
@@ -22,7 +22,7 @@ use report::Style;
 use serde_json::json;
 use units::Nanos;
 
-/// What a stranger may write: commands for a terminal, markup, places for figures, text that runs backwards.
+/// Texts that may come from outside: terminal control sequences, markup, placeholders for figures, right-to-left text.
 const HOSTILE: &str = "\u{1b}[2J<b>{share}</b>\u{202e}\r\n{*x} \u{9b}1m";
 
 fn golden(kind: &str) -> PathBuf {

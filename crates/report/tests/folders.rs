@@ -42,7 +42,7 @@ fn some_requests() -> Vec<Planted> {
         .collect()
 }
 
-/// Writes the run as the engine does: a running document, the intervals, and the end if there is one.
+/// Writes the run as the engine does: a document in state running, the intervals, and the end if `finish` is true.
 fn written(run: &Run, finish: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut running = run.document.clone();
@@ -71,7 +71,7 @@ fn a_finished_run_is_rebuilt_as_it_was() {
     }
 }
 
-/// If this fails, a sound record of a scenario is accused, and its journeys are lost.
+/// If this fails, differences are reported for a correct record of a scenario, and its journeys are lost.
 #[test]
 fn what_became_of_journeys_and_of_kept_requests_is_rebuilt() {
     let mut run = Run::closed(1, 1, 0);
@@ -119,7 +119,7 @@ fn a_document_that_disagrees_with_its_histograms_is_told_apart() {
     assert_ne!(rebuilt.document.results, run.document.results);
 }
 
-/// If this fails, a record that somebody edited passes a pipeline, or its limits are forgotten with the process.
+/// If this fails, a record that somebody edited passes a pipeline, or its limits are lost with the process.
 #[test]
 fn thresholds_are_judged_again_from_the_histograms() {
     let mut run = planted(&some_requests(), State::Finished);
@@ -148,7 +148,7 @@ fn thresholds_are_judged_again_from_the_histograms() {
 #[test]
 fn a_cut_off_run_is_settled_and_judged() {
     let mut run = planted(&some_requests(), State::Finished);
-    // Three more became due in the last second, and nothing is known of them.
+    // Three more became due in the last second, and nothing is known about them.
     let last = run.intervals.len() - 1;
     run.intervals[last].counts.scheduled += 3;
     run.seconds[last].scheduled += 3;
@@ -189,10 +189,10 @@ fn requests() -> impl Strategy<Value = Vec<Planted>> {
 }
 
 proptest! {
-    // Each case writes or sums dozens of histograms.
+    // Each case writes or adds dozens of histograms.
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// If this fails, the table of phases does not add up to what the caller felt.
+    /// If this fails, the table of phases does not add up to the response time.
     #[test]
     fn phase_shares_sum_to_one(requests in requests()) {
         let results = planted(&requests, State::Finished).document.results.unwrap();
@@ -206,7 +206,7 @@ proptest! {
         prop_assert_eq!(results.totals.scheduled, results.outcomes.iter().map(|row| row.count).sum::<u64>());
     }
 
-    /// If this fails, a folder does not hold what was printed.
+    /// If this fails, a folder does not contain what was printed.
     #[test]
     fn whatever_was_measured_is_rebuilt(requests in requests()) {
         let run = planted(&requests, State::Finished);

@@ -1,4 +1,4 @@
-//! Lines and ends of hiccup meters that are made up.
+//! Lines and ends of invented hiccup meters.
 
 #[path = "fixture/rendered.rs"]
 mod rendered;
@@ -35,7 +35,7 @@ fn stall() -> Stall {
 
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
-    // A first line at the edge: what all lines are indented by is no part of an expected text.
+    // A first line at the margin, because the common indentation is removed from an expected text.
     expected.assert_eq(&format!("line:\n{text}"));
 }
 

@@ -1,4 +1,4 @@
-//! Records of a JVM as people see them.
+//! Reports on records of a JVM.
 
 #[path = "fixture/rendered.rs"]
 mod rendered;
@@ -24,7 +24,7 @@ fn golden() -> Observed {
 fn check(observed: &Observed, expected: &Expect) {
     let ObservationBody::Jvm(results) = &observed.document.body else { panic!("no record of a JVM") };
     let text = rendered(&findings::jvm_view(observed, results).expect("its lines are read"), Style::PLAIN);
-    // A first line at the edge: what all lines are indented by is no part of an expected text.
+    // A first line at the margin, because the common indentation is removed from an expected text.
     expected.assert_eq(&format!("text:\n{}", text));
 }
 

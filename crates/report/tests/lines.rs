@@ -1,4 +1,4 @@
-//! The line of one second, as it is in a log while a run goes on.
+//! The line of one second, as it appears in a log during a run.
 
 mod fixture;
 

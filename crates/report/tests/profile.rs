@@ -1,4 +1,4 @@
-//! Profiles that are made up, as people see them.
+//! Reports on invented profiles.
 
 #[path = "fixture/rendered.rs"]
 mod rendered;
@@ -76,7 +76,7 @@ fn the_wait_for_a_pool_is_named_with_its_share() {
     assert!(line.contains("pool") && line.contains("50.0 %") && line.contains("80.0 %"), "{line}");
 }
 
-/// If this fails, a function of the server writes to the terminal what it likes.
+/// If this fails, a function name of the server can control the terminal.
 #[test]
 fn a_name_reaches_no_terminal_as_it_is() {
     let text = printed(&results());

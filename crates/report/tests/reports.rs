@@ -1,4 +1,4 @@
-//! Whole reports as people see them. Read a changed snapshot as a reader of tickets would, before accepting it.
+//! Whole reports. Read a changed snapshot as a reader of tickets would, before accepting it.
 
 mod fixture;
 
@@ -539,14 +539,14 @@ fn a_run_under_way() {
     );
 }
 
-/// If this fails, a scenario of many steps fills the screen, or hides the step that is slow.
+/// If this fails, a scenario of many steps fills the screen, or hides the slow step.
 #[test]
 fn of_many_requests_the_worst_are_shown() {
     let mut run = Run::open(300.0, 8, 2);
     run.document.subject.targets = (0..150).map(|n| format!("step {n}")).collect();
     run.second(|interval| {
         for n in 0..150 {
-            // The later, the slower.
+            // Later ones are slower.
             let request = kept(US, US, MS + u64::from(n) * 100 * US);
             book_ok(interval, &request);
             interval.kind(n).record_ok(&request);

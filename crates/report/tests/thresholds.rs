@@ -1,4 +1,4 @@
-//! Thresholds as people see them.
+//! Thresholds in reports.
 
 mod fixture;
 

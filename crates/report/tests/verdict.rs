@@ -1,4 +1,4 @@
-//! The first lines of a report: the figures, the reasons of the verdict, and how much of the audit was made.
+//! The first lines of a report: the figures, the reasons for the verdict, and how much of the audit was made.
 
 mod fixture;
 
@@ -6,7 +6,7 @@ use fixture::{MS, Run, US, book_ok, failing, good, kept};
 use record::document::State;
 use report::Style;
 
-/// If this fails, a check that was not made reads as one that held.
+/// If this fails, a check that was not made looks like one that passed.
 #[test]
 fn what_was_not_checked_is_below_the_figures() {
     let mut run = Run::open(100.0, 8, 3);
@@ -26,7 +26,7 @@ fn what_was_not_checked_is_below_the_figures() {
     assert_eq!(degraded[4], not_made);
 }
 
-/// If this fails, a reader has to look for the figures, or takes them without knowing whether to believe them.
+/// If this fails, readers have to look for the figures, or take them without knowing whether to trust them.
 #[test]
 fn word_rate_response_and_errors_are_the_first_three_lines() {
     for (run, lines) in [
@@ -54,7 +54,7 @@ fn word_rate_response_and_errors_are_the_first_three_lines() {
     }
 }
 
-/// If this fails, the reasons fill the screen, and where the time went is below it.
+/// If this fails, the reasons fill the screen and push the phases below it.
 #[test]
 fn reasons_are_one_line_each_and_whole_with_details() {
     let run = good();

@@ -1,7 +1,7 @@
-//! A calibration: what this client reaches when the server is no limit.
+//! A calibration: the maximum that this load generator reaches when the server is no limit.
 //!
-//! The built-in target responds at once. A closed loop against it finds the throughput, a search the highest rate whose
-//! schedule is kept. Nothing here judges: the audit does, when a later run comes near.
+//! The built-in target responds at once. A closed loop against it finds the throughput; a search finds the highest rate
+//! whose schedule is kept. Nothing here judges: the audit does, when a later run comes near the maximum.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,17 +24,17 @@ use crate::environment::Environment;
 use crate::options::GivenOptions;
 use crate::prepare::{PreparedRun, prepare};
 
-/// Long enough for a second that is not the first.
+/// Longer than 1 s: the first second of a run is not typical.
 const CLOSED: Nanos = Nanos::from_secs(3);
 const PROBE: Nanos = Nanos::from_secs(2);
 
-/// Halvings: the rate is then known to a 64th of the throughput.
+/// Halvings: afterwards the rate is known to 1/64 of the throughput.
 const PROBES: u32 = 6;
 
-/// A probe that failed is made again once: a hiccup of the host is not the client's ceiling.
+/// A probe that failed is repeated once: a scheduling stall of the host is not the load generator's maximum.
 const TRIES: u32 = 2;
 
-/// A ceiling that was measured, and where it is kept.
+/// A measured ceiling, and the file it is stored in.
 pub struct Calibration {
     pub shape: String,
     pub ceiling: Ceiling,
@@ -45,14 +45,14 @@ pub struct Calibration {
 ///
 /// # Errors
 ///
-/// When the target cannot be started, a run not be made, or the result not be kept.
+/// When the target cannot be started, a run fails, or the result cannot be stored.
 pub fn calibrate(
     given: &GivenOptions,
     environment: &Environment<'_>,
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Calibration> {
     let cache = ceiling::make_cache(environment.cache.as_deref())?;
-    // What would be refused is refused before anything starts.
+    // Refuses invalid options before anything starts.
     let server = start_target(planned(given, environment)?.plan.workers)?;
     let url = format!("http://{}/plaintext", server.local_addr());
     let folder = cache.join(format!("calibrating-{}", std::process::id()));
@@ -63,7 +63,7 @@ pub fn calibrate(
     Ok(Calibration { shape, ceiling, path })
 }
 
-/// The first run of a calibration, as far as it is known before the target has an address.
+/// The first run of a calibration, with a placeholder for the address that the target does not have yet.
 ///
 /// # Errors
 ///
@@ -72,8 +72,8 @@ pub fn planned(given: &GivenOptions, environment: &Environment<'_>) -> anyhow::R
     prepare(&probe_options(given, "http://127.0.0.1:1/plaintext", None, CLOSED).spec()?, environment)
 }
 
-/// Starts the target, on the CPUs that are not this client's where it has been given some: pinned together, each
-/// would measure the other. It gets a thread for each of the client's: with fewer, it would be the ceiling.
+/// Starts the target on the CPUs outside this process's CPU affinity, if there are any: pinned to the same CPUs, each
+/// would measure the other. The target gets one thread per worker: with fewer, it would be the bottleneck.
 fn start_target(workers: u64) -> anyhow::Result<Server> {
     let options = target_options(workers)?;
     let ours = sched_getaffinity(None).context("cannot read which CPUs this process can use")?;
@@ -81,7 +81,7 @@ fn start_target(workers: u64) -> anyhow::Result<Server> {
     let online =
         (0..CpuSet::MAX_CPU).filter(|cpu| Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}")).exists());
     online.filter(|&cpu| !ours.is_set(cpu)).for_each(|cpu| others.set(cpu));
-    // Threads start with the affinity of the one that starts them.
+    // New threads inherit the affinity of the thread that starts them.
     let moved = others.count() > 0 && sched_setaffinity(None, &others).is_ok();
     let server = Server::start(options);
     if moved {
@@ -132,7 +132,7 @@ impl Bench<'_> {
         Ok((shape, Ceiling { throughput_per_s: throughput, rate_per_s: rate, measured }))
     }
 
-    /// The highest rate whose schedule was kept, by halving.
+    /// The highest rate whose schedule was kept, found by bisection.
     fn search(&self, throughput: u64) -> anyhow::Result<Option<u64>> {
         let (mut kept, mut missed) = (0_u64, throughput);
         for _ in 0..PROBES {
@@ -149,7 +149,7 @@ impl Bench<'_> {
     fn is_kept(&self, rate: u64) -> anyhow::Result<bool> {
         for _ in 0..TRIES {
             let (_, document) = self.drive(Some(rate), PROBE)?;
-            // Checks of anything but the schedule may well not hold at a ceiling.
+            // Other checks of the audit may fail at the maximum; only the schedule counts.
             if finding(&document, Check::is_schedule_missed).is_none() {
                 return Ok(true);
             }
@@ -157,7 +157,7 @@ impl Bench<'_> {
         Ok(false)
     }
 
-    /// One run of the client's shape. Its record is not kept.
+    /// One run with the options under test. Its record is not kept.
     fn drive(&self, rate: Option<u64>, duration: Nanos) -> anyhow::Result<(PreparedRun, Document)> {
         let spec = probe_options(self.given, self.url, rate, duration).spec()?;
         let prepared = prepare(&spec, self.environment)?;
@@ -180,7 +180,7 @@ impl Bench<'_> {
     }
 }
 
-/// The options of one run of the client's shape.
+/// The options of one such run.
 fn probe_options(given: &GivenOptions, url: &str, rate: Option<u64>, duration: Nanos) -> GivenOptions {
     let mut options = given.clone();
     options.set("url", [url]);
@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use crate::testing::given;
 
-    /// If this fails, a client of several workers is measured against a target of one thread, or what is kept of it
-    /// is found by runs of another shape.
+    /// If this fails, a client with several workers is measured against a target with one thread, or its stored result
+    /// is used for runs of another shape.
     #[test]
     fn the_target_has_a_thread_for_each_worker_and_the_shape_says_so() {
         let shape = |more: &[&str]| {

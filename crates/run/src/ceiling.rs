@@ -1,7 +1,7 @@
-//! What this client reached against the built-in target, kept from one run to the next.
+//! The maximum that this load generator reached against the built-in target, kept from one run to the next.
 //!
-//! One private file a shape under `$XDG_CACHE_HOME/parallax`. What lies there is taken as a stranger's: a file that is
-//! not ours alone, too long, or of another shape counts for nothing.
+//! One private file per shape under `$XDG_CACHE_HOME/parallax`. Files there are not trusted: one that another user owns
+//! or can write to, that is too long, or that is for another shape is ignored.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -15,13 +15,13 @@ use rustix::fs::OFlags;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::{Value, json};
 
-/// A file of ours is a few hundred bytes.
+/// Far more than this program writes: a few hundred bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// More answers a second than any client can count.
+/// More responses per second than any client can count.
 const MOST_PER_S: u64 = 1_000_000_000;
 
-/// Everything that a ceiling depends on: another host, kernel, version or shape has another.
+/// Everything that a ceiling depends on, as text; runs with the same shape share a ceiling.
 pub fn shape(plan: &RunPlan, pipeline: u64, host: &Host) -> String {
     let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
     [
@@ -36,7 +36,7 @@ pub fn shape(plan: &RunPlan, pipeline: u64, host: &Host) -> String {
             plan.pool.connections, plan.workers
         ),
         format!("pace {}", plan.pace.name()),
-        // As many as this client has workers: with fewer, the target would be the ceiling.
+        // One thread per worker: with fewer, the target would be the bottleneck.
         format!("a target of {} threads", plan.workers),
         format!("kernel stamps {}", if plan.kernel_stamps { "on" } else { "off" }),
     ]
@@ -49,11 +49,11 @@ fn cpus() -> String {
     numbers.collect::<Vec<_>>().join(",")
 }
 
-/// Makes the private folder of ceilings.
+/// Creates the private cache directory, with mode 0700.
 ///
 /// # Errors
 ///
-/// When there is no place for it, or it cannot be made.
+/// When no cache directory is known, or it cannot be created.
 pub fn make_cache(folder: Option<&Path>) -> anyhow::Result<&Path> {
     let folder = folder.context("no cache directory: set XDG_CACHE_HOME or HOME")?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(|| {
@@ -62,7 +62,7 @@ pub fn make_cache(folder: Option<&Path>) -> anyhow::Result<&Path> {
     Ok(folder)
 }
 
-/// The ceiling of this shape, where it was measured; or why what is kept of it cannot be used.
+/// The stored ceiling for this shape, if there is one; otherwise, why a stored file cannot be used.
 pub fn known(folder: Option<&Path>, shape: &str) -> (Option<Ceiling>, Option<MissingFact>) {
     let Some(folder) = folder else { return (None, None) };
     let path = path_in(folder, shape);
@@ -75,7 +75,7 @@ pub fn known(folder: Option<&Path>, shape: &str) -> (Option<Ceiling>, Option<Mis
     }
 }
 
-/// Keeps `ceiling` for later runs of this shape. Returns where.
+/// Stores `ceiling` for later runs of this shape, and returns the path.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<Pat
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         file.write_all(format!("{text:#}\n").as_bytes())?;
-        // At once: a reader finds the old one or the new one.
+        // Atomic: a reader finds the old file or the new one.
         fs::rename(&draft, &path)
     };
     let written = write();
@@ -98,7 +98,7 @@ pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<Pat
     Ok(path)
 }
 
-/// As it is kept.
+/// The JSON that is stored.
 pub fn as_json(shape: &str, ceiling: &Ceiling) -> Value {
     json!({
         "shape": shape,
@@ -109,7 +109,7 @@ pub fn as_json(shape: &str, ceiling: &Ceiling) -> Value {
 }
 
 fn path_in(folder: &Path, shape: &str) -> PathBuf {
-    // FNV-1a: any function does that is the same tomorrow. The shape is in the file and is compared.
+    // FNV-1a: any hash does that is stable between releases. The file contains the shape, which is compared.
     let hash = shape.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -130,7 +130,7 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
     file.take(LONGEST + 1).read_to_string(&mut text)?;
     ensure!(text.len() as u64 <= LONGEST, "it is longer than {LONGEST} bytes");
     let kept: Value = serde_json::from_str(&text)?;
-    // Two shapes may have one name.
+    // Two shapes may have the same hash, and so the same file name.
     if kept["shape"].as_str() != Some(shape) {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
-//! `--watch` and `--profile`: the server's side of a run, seen by this program on the server's host.
+//! `--watch` and `--profile`: observes the server during a run, with this program on the server's host.
 //!
-//! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
-//! not the client's. It writes a record of its own into the run's folder.
+//! The observer is a separate process, local or over ssh, so that it runs where the server runs and its CPU time does
+//! not count as the client's. It writes its own record into the run's directory.
 
 pub mod archive;
 mod patience;
@@ -24,45 +24,45 @@ use self::wire::Ready;
 use crate::spec::Observers;
 use crate::values::WatchSubject;
 
-/// The records of the observers, within that of the run.
+/// Subdirectory of the run's record that contains the observers' records.
 const SERVER: &str = "server";
 const PROFILE: &str = "profile";
 
-/// Longer than any host needs to attach.
+/// How long to wait for an observer to attach; longer than any host needs.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// After its record has come.
+/// How long to wait for an observer to exit after its record has arrived.
 const END_PATIENCE: Nanos = Nanos::from_secs(15);
 
-/// Of what an observer prints, the beginning of each line.
+/// Maximum bytes kept of each line that an observer prints.
 const LONGEST_MESSAGE: u64 = 500;
 
-/// An observer that has begun.
+/// A running observer.
 pub struct CompanionObserver {
     child: Child,
     folder: PathBuf,
     control: ObserverControl,
-    /// Reads what it says, so that it never waits for us; its last line is reported where it fails.
+    /// Drains the observer's standard error, so that it never blocks on us; returns its last line, for error messages.
     stderr_text: Option<thread::JoinHandle<String>>,
 }
 
-/// By what it is ended.
+/// How the observer is told to end.
 enum ObserverControl {
-    /// The end of its input.
+    /// Closing its standard input.
     Local(Option<ChildStdin>),
     Remote {
         host: String,
-        /// From its begin on.
+        /// Present once the observer has begun.
         link: Option<RemoteLink>,
     },
 }
 
 impl CompanionObserver {
-    /// Starts the observer of a run that will be kept in `run`, and waits until it sees requests.
+    /// Starts the observer of a run whose record will be in `run`, and waits until the observer sees requests.
     ///
     /// # Errors
     ///
-    /// What the observer says, in one line.
+    /// The observer's error message, in one line.
     pub fn start(
         subject: &WatchSubject,
         run: &Path,
@@ -81,7 +81,7 @@ impl CompanionObserver {
         }
     }
 
-    /// Starts a profile of processes here, and waits until it samples.
+    /// Starts a profile of local processes, and waits until it takes samples.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl CompanionObserver {
     ) -> anyhow::Result<CompanionObserver> {
         command.stdin(Stdio::piped()).stderr(Stdio::piped());
         command.stdout(if host.is_some() { Stdio::piped() } else { Stdio::null() });
-        // A group of its own: a Ctrl-C is meant for the run, which ends its observers when it has its last answers.
+        // A separate process group: Ctrl-C is meant for the run, which ends its observers after its last responses.
         command.process_group(0);
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
@@ -156,7 +156,7 @@ impl CompanionObserver {
         Ok(())
     }
 
-    /// Why it does not begin, or did not end well.
+    /// Why the observer did not begin, or did not end well.
     fn failed(&mut self) -> anyhow::Error {
         let ended = self.child.try_wait().ok().flatten();
         let _ = self.child.kill();
@@ -174,11 +174,11 @@ impl CompanionObserver {
         }
     }
 
-    /// Ends the observer, and says where its record is.
+    /// Ends the observer, and returns the directory of its record.
     ///
     /// # Errors
     ///
-    /// When it did not end well, or its record cannot be fetched.
+    /// When the observer did not end well, or its record cannot be fetched.
     pub fn finish(mut self) -> anyhow::Result<PathBuf> {
         let fetched = match &mut self.control {
             ObserverControl::Local(input) => {
@@ -187,7 +187,7 @@ impl CompanionObserver {
             }
             ObserverControl::Remote { link, .. } => link.take().map_or(Ok(()), RemoteLink::finish),
         };
-        // Its connection is closed when it is dropped: a far side whose record was not taken is not waited for.
+        // On an error, dropping the connection closes it: a remote host whose record was not fetched is not waited for.
         fetched?;
         let is_here = matches!(self.control, ObserverControl::Local(_));
         let status = if is_here { self.child.wait().map(Some) } else { self.ends_soon() };
@@ -208,10 +208,10 @@ impl CompanionObserver {
         }
     }
 
-    /// There was no run: takes the observer's record away, too.
+    /// Ends the observer of a run that did not happen, and deletes its record.
     pub fn abandon(self) {
         let folder = self.folder.clone();
-        // Ended as ever, so that nothing is left on its host.
+        // Ended in the usual way, so that nothing is left on its host.
         let _ = self.finish();
         let _ = fs::remove_dir_all(folder);
     }
@@ -232,8 +232,8 @@ fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> a
     Ok(command)
 }
 
-/// Reads messages to the end, passes on that the observer is ready, and returns the last message: without what a
-/// terminal would obey, and no more than [`LONGEST_MESSAGE`] of it, for a far side may send anything.
+/// Reads messages to the end, signals when the observer is ready, and returns the last message, without terminal
+/// control sequences and cut to [`LONGEST_MESSAGE`] bytes: a remote host may send anything.
 fn listen(stderr: impl Read, begun: &SyncSender<Ready>) -> String {
     let (mut stderr, mut last) = (BufReader::new(stderr), String::new());
     let mut line = Vec::new();
@@ -264,11 +264,11 @@ pub struct Companions {
 }
 
 impl Companions {
-    /// Starts those that `observers` ask for, and waits until they see something.
+    /// Starts the observers that `observers` requests, and waits until they see something.
     ///
     /// # Errors
     ///
-    /// Why one of them cannot be started; then none is left running.
+    /// Why one of them cannot be started; in that case none is left running.
     pub fn start(observers: &Observers, run: &Path, program: Option<&Path>) -> anyhow::Result<Companions> {
         let mut companions = Companions::default();
         if let Some(subject) = &observers.watch {
@@ -286,13 +286,13 @@ impl Companions {
         Ok(companions)
     }
 
-    /// Ends them: the record of the server's observer, and that of the profile.
+    /// Ends the observers. Returns the record of the server's observer, and that of the profile.
     pub fn finish(self) -> (Option<anyhow::Result<PathBuf>>, Option<anyhow::Result<PathBuf>>) {
         let profile = self.profile.map(CompanionObserver::finish);
         (self.server.map(CompanionObserver::finish), profile)
     }
 
-    /// There was no run: takes their records away.
+    /// Ends the observers of a run that did not happen, and deletes their records.
     pub fn abandon(self) {
         self.server.into_iter().chain(self.profile).for_each(CompanionObserver::abandon);
     }

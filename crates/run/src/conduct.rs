@@ -1,4 +1,5 @@
-//! Carries out a prepared run: drives, keeps the record as it goes, and closes it with results and verdict.
+//! Carries out a prepared run: generates the load, writes the record as it goes, and closes it with results and
+//! verdict.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,19 +26,19 @@ use crate::requests_file::RequestsFile;
 use crate::sinks::Sinks;
 use crate::{ceiling, load, scenario_file, secrets, unreachable};
 
-/// Who is shown a run while it goes on.
+/// Receives the progress of a run.
 pub trait Progress {
-    /// The run begins at `at`, on the monotonic clock.
+    /// The run begins at `at` on the monotonic clock.
     fn started(&mut self, document: &Document, plan: &RunPlan, at: Nanos);
 
     /// An interval has ended.
     fn interval(&mut self, interval: &Interval, second: &Second, document: &Document);
 
-    /// The run has ended: a terminal is given back.
+    /// The run has ended; a live view restores the terminal.
     fn end(&mut self);
 }
 
-/// Nothing is shown.
+/// Shows nothing.
 pub struct Quiet;
 
 impl Progress for Quiet {
@@ -53,17 +54,17 @@ pub struct CompletedRun {
     pub document: Document,
     pub seconds: Vec<Second>,
     pub folder: PathBuf,
-    /// The first thing that could not be written to the record. The results are whole all the same.
+    /// The first error when writing the record. The results are complete nevertheless.
     pub write_error: Option<RecordError>,
-    /// Why the run broke off, where it did.
+    /// Why the run broke off, if it did.
     pub aborted: Option<RunError>,
-    /// Why the run was given up: no server could be reached. One line.
+    /// Why the run was given up, if no server could be reached. One line.
     pub unreachable: Option<String>,
-    /// What did not come about besides, a line each.
+    /// What else failed, one line each.
     pub warnings: Vec<String>,
-    /// The record of the server's observer; or why there is none.
+    /// The record of the server's observer, or why there is none; `None` if none was requested.
     pub server: Option<anyhow::Result<PathBuf>>,
-    /// The record of the server's profile; or why there is none.
+    /// The record of the server's profile, or why there is none; `None` if none was requested.
     pub profile: Option<anyhow::Result<PathBuf>>,
 }
 
@@ -71,20 +72,20 @@ pub struct CompletedRun {
 pub struct Conduct<'a> {
     /// The results directory.
     pub folder: &'a Path,
-    /// Options that are not the run's own: those of its caller. They override those of the run.
+    /// Options that are not the run's own but its caller's. They override those of the run.
     pub options: EffectiveOptions,
     pub environment: &'a Environment<'a>,
     pub progress: &'a mut dyn Progress,
     pub controls: &'a Controls,
 }
 
-/// Attaches the observers, drives, and keeps the record. Returns when the run has ended, or soon after its controls
-/// stop it.
+/// Attaches the observers, generates the load, and writes the record. Returns when the run has ended, or soon after its
+/// controls stop it.
 ///
 /// # Errors
 ///
-/// When an observer cannot be attached, the results directory not be made or the engine not be started: nothing has
-/// been sent then.
+/// When an observer cannot be attached, the results directory cannot be created, or the engine cannot be started;
+/// nothing has been sent then.
 pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
     let companions = Companions::start(&prepared.spec.observers, with.folder, with.environment.program)?;
     match drive(prepared, with) {
@@ -101,7 +102,7 @@ pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<Comp
 
 fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
     let Conduct { folder, options, environment, progress, controls } = with;
-    // The folder first: a sink empties the file that it writes to, which may be in it.
+    // The folder first: opening a sink truncates its file, which may be in the folder.
     let claim = ClaimedFolder::make(folder)?;
     let sinks = match Sinks::open(&prepared.sinks) {
         Ok(sinks) => sinks,
@@ -195,20 +196,20 @@ pub fn opening_document(
     }
 }
 
-/// Their names, where each has figures of its own.
+/// The requests' names, if each has figures of its own.
 fn targets(prepared: &PreparedRun) -> Vec<String> {
     let apart = (2..=engine::KINDS_APART).contains(&prepared.names.len());
     if apart { prepared.names.clone() } else { Vec::new() }
 }
 
-/// Told only where their requests have figures of their own.
+/// The run's journeys; empty unless their requests have figures of their own.
 fn journeys(prepared: &PreparedRun) -> Vec<JourneyFacts> {
     let scenario = prepared.protocol.scenario().filter(|_| !targets(prepared).is_empty());
     let journeys = scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named()));
     journeys.filter(|all| all.len() <= engine::JOURNEYS_APART).unwrap_or_default()
 }
 
-/// What a record says of this host.
+/// What a record contains about this host.
 pub fn host_facts() -> Host {
     let facts = host::Facts::read();
     Host {
@@ -226,37 +227,37 @@ pub fn host_facts() -> Host {
     }
 }
 
-/// Keeps the record while the engine runs.
+/// Writes the record while the engine runs.
 struct Keeper<'a> {
     document: Document,
     thresholds: &'a [Condition],
     sinks: Sinks,
     prepared: &'a PreparedRun,
     folder: &'a Path,
-    /// From the run's zero on.
+    /// Present from the run's zero on.
     writer: Option<FolderWriter>,
     environment: &'a Environment<'a>,
-    /// Shows readers of the folder that the run goes on.
+    /// Tells readers of the folder that the run is in progress.
     lock: Option<RecordLock>,
-    /// The first, and the offset of what is missing for it.
+    /// The first write error; the next field is the offset of the first interval that is missing because of it.
     damage: Option<RecordError>,
     damaged_at: Nanos,
-    /// Where the last interval ended. The intervals themselves are in the folder: a run may be long.
+    /// End of the last interval. The intervals themselves are in the folder only, because a run may be long.
     measured: Nanos,
     total: Interval,
     process_cpu: Option<Nanos>,
     monitor: HostMonitor,
     progress: &'a mut dyn Progress,
     controls: &'a Controls,
-    /// Where requests are kept one by one.
+    /// Present if individual requests are kept.
     requests: Option<RequestsFile>,
-    /// The run was given up, because no server can be reached.
+    /// The run was given up because no server can be reached.
     unreachable: bool,
-    /// What did not come about next to the record, a line each.
+    /// What else failed, one line each.
     warnings: Vec<String>,
 }
 
-/// The port that connections go to, as far as there is but one.
+/// The port that connections go to, if it is the same for all.
 fn port(plan: &RunPlan) -> Option<u16> {
     let port = |place: &Place| match place {
         Place::Address(address) => Some(address.port()),
@@ -267,7 +268,7 @@ fn port(plan: &RunPlan) -> Option<u16> {
     port(&peer.place)
 }
 
-/// Whether the run costs what the ceiling was measured with: HTTP/1.1 in the clear, to one server.
+/// Whether the run uses what the ceiling was measured with: HTTP/1.1 without TLS, to one server.
 fn speaks_as_calibrated(document: &Document) -> bool {
     let http = document.options.get("http").map_or("auto", |option| option.value.as_str());
     let one_server = document.subject.targets.len() <= 1;
@@ -301,7 +302,7 @@ impl Listener for Keeper<'_> {
                 self.sinks.started(&self.document);
             }
             Err(error) => {
-                // Nothing has been sent yet, and without its record the run would be for nothing.
+                // Nothing has been sent yet, and a run without its record would be useless.
                 self.damage = Some(error);
                 self.controls.stop();
             }
@@ -343,13 +344,13 @@ impl Listener for Keeper<'_> {
             self.controls.stop();
         }
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
-            // The run goes on: what is measured is worth more than the folder. Told at the end.
+            // The run goes on: the measurement is worth more than the folder. The error is reported at the end.
             self.note_damage(error, interval.start);
         }
     }
 }
 
-/// The kernel was to stamp arrivals, and does not.
+/// Records that the kernel did not timestamp arrivals although it was configured to.
 fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
     if let Some(option) = options.get_mut("stamps").filter(|option| option.value != "read") {
         *option = EffectiveOption { value: "read".to_owned(), source: OptionSource::Derived };
@@ -365,7 +366,7 @@ impl Keeper<'_> {
             Err(error) => (None, Some(error)),
         };
         self.document.state = match (&broken, interrupted) {
-            // The engine sets the flag itself where a part of it broke.
+            // The engine itself sets the stop flag when a part of it broke.
             (Some(_), _) => State::Broken,
             (None, true) => State::Interrupted,
             (None, false) => State::Finished,
@@ -375,7 +376,7 @@ impl Keeper<'_> {
         self.judge(&seconds);
         self.note_server_memory();
         self.finish_requests(finished.as_ref());
-        // The document first: on a full disk it is worth more than what is noted next to it.
+        // The document first: on a full disk it is worth more than the events.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
         }
@@ -384,7 +385,7 @@ impl Keeper<'_> {
                 self.damage.get_or_insert(error);
             }
         }
-        // Last: a sink may wait for somebody, and the record for nobody.
+        // Last: a sink may wait for its reader, and the record must not wait for that.
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.sinks.finish(&|| self.controls.is_stopped(), self.environment.notice));
         let unreachable = self.unreachable.then(|| unreachable::explain(&self.document, &self.prepared.plan));
@@ -424,7 +425,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// Notes what the user has done to the load since the last look, at once: a run that is cut off has it too.
+    /// Records at once what the user has changed in the load since the last call, so that a run that is cut off has it
+    /// too.
     fn note_changes(&mut self) {
         let known = self.document.load.changes.len();
         let changes = self.controls.changes(known);
@@ -488,7 +490,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// What to draw next to the curves, in the order of time.
+    /// Events to draw with the curves, ordered by time.
     fn events(&self, broken: Option<&RunError>) -> Vec<Event> {
         let end = self.document.time.elapsed_ns.unwrap_or(0);
         let event = Event::new;
@@ -516,7 +518,7 @@ impl Keeper<'_> {
         events
     }
 
-    /// Why the schedule ended before its time, where data that is used once ended it.
+    /// Why the schedule ended early, if data that is used only once ran out.
     fn used_up(&self) -> Option<String> {
         let limit = self.prepared.protocol.scenario()?.limit()?;
         let is_bound = self.prepared.plan.request_limit == Some(limit.arrivals);
@@ -535,7 +537,7 @@ impl Keeper<'_> {
         })
     }
 
-    /// The intervals, from the folder that they were written to; as many as it took.
+    /// Reads the intervals back from the folder, as many as were written.
     fn read_back(&mut self) -> Vec<Second> {
         record::read_seconds(self.folder).unwrap_or_else(|error| {
             self.damage.get_or_insert(error);
@@ -564,10 +566,10 @@ impl Keeper<'_> {
     }
 }
 
-/// How long requests were scheduled for: what throughput is divided by.
+/// How long requests were scheduled for: the divisor of throughput.
 fn window(plan: &RunPlan, controls: &Controls, state: State, elapsed: Nanos) -> Nanos {
     let Some(window) = controls.window(plan) else { return elapsed };
-    // Callers may have used up their number of requests before the time.
+    // Virtual users may have sent their number of requests before the time is over.
     let may_end_early = !plan.load.is_open() && plan.request_limit.is_some();
     if state == State::Finished && !may_end_early { window } else { window.min(elapsed) }
 }

@@ -1,4 +1,4 @@
-//! The effective value of every option, defaults included: a default that mattered must be in the record.
+//! The effective value of every option, including defaults: a default that mattered must be in the record.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::options::OPTIONS;
 use crate::prepare::PreparedRun;
 use crate::{load, secrets};
 
-/// Options by name, as they took effect.
+/// Effective options by name.
 pub type EffectiveOptions = BTreeMap<String, EffectiveOption>;
 
 /// All options of a run that is kept in `folder`.
@@ -22,7 +22,7 @@ pub fn effective(prepared: &PreparedRun, folder: &Path) -> EffectiveOptions {
                 (Some(given), _) => {
                     EffectiveOption { value: shown(option.name, &given.texts), source: given.source }
                 }
-                // Every virtual user has its own.
+                // Every virtual user has its own connection.
                 (None, _) if option.name == "connections" && prepared.given.has("users") => EffectiveOption {
                     value: prepared.plan.pool.connections.to_string(),
                     source: OptionSource::Derived,
@@ -42,7 +42,7 @@ pub fn effective(prepared: &PreparedRun, folder: &Path) -> EffectiveOptions {
     options
 }
 
-/// As it may be kept: without credentials, several as a JSON list.
+/// The value as the record keeps it: without credentials, several values as a JSON list.
 fn shown(name: &str, texts: &[String]) -> String {
     let keep = |text: &String| match name {
         "header" => secrets::header(text),
@@ -54,12 +54,12 @@ fn shown(name: &str, texts: &[String]) -> String {
     match kept.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
-        // No option that may be given again takes a value that begins with a bracket, so this is unambiguous.
+        // No option that may be repeated takes a value that begins with a bracket, so this is unambiguous.
         several => serde_json::to_string(several).expect("a list of texts is JSON"),
     }
 }
 
-/// What was worked out for an option that nobody gave.
+/// The derived value of an option that was not given.
 fn derived(name: &str, prepared: &PreparedRun, folder: &Path) -> String {
     let plan = &prepared.plan;
     let is_open = plan.load.is_open();

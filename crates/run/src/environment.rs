@@ -1,19 +1,19 @@
-//! What a run needs to know of the process that it runs in. This crate reads no environment and prints nothing: the
-//! caller fills this in.
+//! What a run needs to know about the process that it runs in. This crate reads no environment variables and prints
+//! nothing: the caller fills this in.
 
 use std::path::{Path, PathBuf};
 
 /// The process around a run.
 pub struct Environment<'a> {
-    /// The command line, as it is kept in the record once credentials are taken out.
+    /// The command line as the record keeps it, after credentials are removed.
     pub command: Vec<String>,
-    /// The program that companion observers are started with.
+    /// The executable to start companion observers with.
     pub program: Option<&'a Path>,
-    /// The folder of ceilings that earlier calibrations measured.
+    /// Directory of the ceilings measured by earlier calibrations.
     pub cache: Option<PathBuf>,
-    /// An environment variable, for scenarios that name one.
+    /// Looks up an environment variable that a scenario names.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Gets a line for the user while a run waits or goes on.
+    /// Called with a line for the user while a run waits or goes on.
     pub notice: &'a dyn Fn(&str),
 }
 

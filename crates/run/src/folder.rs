@@ -1,4 +1,4 @@
-//! The folder of a run's record: where it is, and that nothing is left of it when there was no run.
+//! The directory of a run's record: its name, and that nothing is left of it if there was no run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use record::RecordDir;
 use crate::date::timestamp;
 use crate::records::RECORDS;
 
-/// A folder of its own under `parallax-runs/`, named by when it was made.
+/// A new directory name under `parallax-runs/`, made from the current time.
 pub fn new_folder() -> PathBuf {
     let stamp = timestamp(clock::wall()).strftime("%Y%m%d-%H%M%S").to_string();
     Path::new(RECORDS).join(format!("{stamp}-{}", std::process::id()))
 }
 
-/// A folder that takes the record, and the ones that were made for it.
+/// A directory that receives the record, and the parent directories created for it.
 pub struct ClaimedFolder {
-    /// The deepest first.
+    /// Deepest first.
     made: Vec<PathBuf>,
 }
 
 impl ClaimedFolder {
-    /// Makes sure, before anything is sent, that the record can be kept in `folder`.
+    /// Creates `folder`, and checks before anything is sent that the record can be kept in it.
     ///
     /// # Errors
     ///
-    /// When it cannot be made, belongs to another user, or holds a run.
+    /// When it cannot be created, belongs to another user, or already contains a run.
     pub fn make(folder: &Path) -> anyhow::Result<ClaimedFolder> {
         let shown = folder.display();
         let make = || {
@@ -45,10 +45,10 @@ impl ClaimedFolder {
         Ok(claim)
     }
 
-    /// There was no run: takes away the folders that were made for it, as far as they are empty.
+    /// There was no run: removes the directories created for it, as far as they are empty.
     pub fn release(self) {
         for folder in self.made {
-            // One that is not empty is somebody else's by now.
+            // Not empty: somebody else uses it by now.
             if fs::remove_dir(&folder).is_err() {
                 break;
             }

@@ -1,4 +1,5 @@
-//! What goes on around a run, for its audit: the host's counters and a hiccup meter, noted with each interval.
+//! What happens on the host during a run, for the audit: the host's counters and a hiccup meter, read with each
+//! interval.
 
 use host::process::{CpuError, CpuMeter, Detail, End, Wanted};
 use host::{Counters, HiccupMeter, Missing, Wake};
@@ -8,19 +9,19 @@ use units::Nanos;
 
 use crate::measured::resources;
 
-/// Of the local ports; below this share nobody counts them exactly.
+/// Share of the local ports in use from which on they are counted exactly, because counting costs time.
 const PORTS_WATCHED_PER_MILLE: u64 = 800;
 
-/// Watches from its start until it is dropped.
+/// Watches the host from its creation until it is dropped.
 pub struct HostMonitor {
     counters: Counters,
-    /// Absent where there could be no thread for it.
+    /// `None` if its thread could not be started.
     meter: Option<HiccupMeter>,
     no_meter: Option<MissingFact>,
-    /// Where connections go.
+    /// Destination port of the run's connections.
     port: Option<u16>,
     ports_watched: u64,
-    /// The server's processes; none where nobody asked for it, or one that was named has ended.
+    /// The server's processes; empty if none were named, or one that was named has ended.
     server: Vec<CpuMeter>,
     /// Their memory at the run's zero.
     memory: GroupMemory,
@@ -30,7 +31,7 @@ pub struct HostMonitor {
 }
 
 impl HostMonitor {
-    /// Starts to watch a run whose connections go to `port`, and what `processes` use.
+    /// Starts watching a run whose connections go to `port`, and the resources that `processes` use.
     pub fn start(port: Option<u16>, processes: &[Wanted]) -> HostMonitor {
         let start = |wanted: &Wanted| CpuMeter::start(wanted.clone(), Detail::Processes);
         let server: Result<Vec<CpuMeter>, CpuError> = processes.iter().map(start).collect();
@@ -47,7 +48,7 @@ impl HostMonitor {
             port,
             ports_watched: port_range().map_or(0, |range| range.len() * PORTS_WATCHED_PER_MILLE / 1_000),
             no_server: server.as_ref().err().map(gone),
-            // Here and at the end only, while nothing is sent: the kernel walks whole address spaces for it.
+            // Read only here and at the end, while nothing is sent: the kernel walks whole address spaces for it.
             memory: GroupMemory {
                 proportional_before: server.as_ref().ok().and_then(|server| proportional(server)),
                 ..GroupMemory::default()
@@ -57,7 +58,7 @@ impl HostMonitor {
         }
     }
 
-    /// The run's zero is known. What was before it is no part of the run.
+    /// Sets the run's zero. What happened before it is not part of the run.
     pub fn begin(&mut self, start: Nanos) {
         self.start = start;
         let _ = self.counters.since_last();
@@ -69,7 +70,7 @@ impl HostMonitor {
         }
     }
 
-    /// Adds what happened since the interval before to `interval`.
+    /// Adds what happened since the previous call to `interval`.
     pub fn note(&mut self, interval: &mut Interval) {
         let reading = self.counters.since_last();
         let server = self.server();
@@ -93,8 +94,8 @@ impl HostMonitor {
         }
     }
 
-    /// What the server's processes used since the last call, and how long their threads waited for a CPU. `None` from
-    /// the time on when one that was named ended: what it used last is nowhere.
+    /// What the server's processes used since the last call, and how long their threads waited for a CPU. `None` for
+    /// good once a named process has ended: what it used last can no longer be read.
     fn server(&mut self) -> Option<(Nanos, Nanos, GroupResources)> {
         let (mut cpu, mut wait, mut all) = (Nanos::ZERO, Nanos::ZERO, None::<GroupResources>);
         for meter in &mut self.server {
@@ -124,7 +125,7 @@ impl HostMonitor {
         })
     }
 
-    /// What this client may take from its host, but for its own ceiling.
+    /// This host's limits on the client, without the client's measured ceiling.
     pub fn limits(&self) -> HostLimits {
         HostLimits {
             open_files: host::open_files_limit(),
@@ -134,7 +135,7 @@ impl HostMonitor {
         }
     }
 
-    /// What this host does not report.
+    /// What this host does not report, for the record.
     pub fn missing(&self) -> Vec<MissingFact> {
         let fact =
             |missing: &Missing| MissingFact { what: missing.what.to_owned(), why: missing.why.clone() };
@@ -148,7 +149,7 @@ impl HostMonitor {
     }
 }
 
-/// Absent where this user may not see that of one process.
+/// `None` if this user may not read it for one of the processes.
 fn proportional(server: &[CpuMeter]) -> Option<u64> {
     server.iter().flat_map(CpuMeter::proportional).sum()
 }
@@ -174,7 +175,7 @@ mod tests {
         interval.length = Nanos::from_millis(60);
         monitor.note(&mut interval);
         let ticks = interval.series(Series::Hiccup).unwrap().count();
-        // The first may have come before the zero that was reported late.
+        // The first tick may have come before the zero, which is reported late.
         assert!((5..=6).contains(&ticks), "{ticks} ticks of {}", HiccupMeter::TICK);
         let mut later = Interval::default();
         (later.start, later.length) = (interval.length, Nanos::from_secs(3_600));

@@ -1,4 +1,4 @@
-//! From the load of a spec to who decides when a request is due, and what the record says of it.
+//! From the load of a spec to the engine's load (when each request is due), and what the record contains about it.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -14,10 +14,10 @@ use units::{Nanos, Rate};
 use crate::spec::{Model, Replay, RunSpec, Schedule};
 use crate::values::{Spacing, value};
 
-/// How long a run takes by default.
+/// Default length of a run.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 
-/// A load, and its length if it has one of its own.
+/// A load, and its length if the load itself has one.
 #[derive(Debug)]
 pub struct LoadSpec {
     pub load: Load,
@@ -25,11 +25,11 @@ pub struct LoadSpec {
     pub end: Option<Nanos>,
 }
 
-/// Works out the load of a spec; `replayed` has the times of a recording whose requests are sent.
+/// Computes the load of a spec; `replayed` has the times of a recording whose requests are sent.
 ///
 /// # Errors
 ///
-/// One line for options that do not go together, and for a recording that cannot be read.
+/// One line for options that exclude each other, and for a recording that cannot be read.
 pub fn load(spec: &RunSpec, replayed: Option<Recorded>) -> anyhow::Result<LoadSpec> {
     let open = match &spec.load.model {
         Model::Closed(closed) => {
@@ -73,7 +73,7 @@ pub fn load(spec: &RunSpec, replayed: Option<Recorded>) -> anyhow::Result<LoadSp
     Ok(LoadSpec { load: Load::Open(arrivals), end })
 }
 
-/// One rate throughout, where it is not simply even.
+/// One rate for the whole run, unless it is evenly spaced without jitter.
 fn steady(
     rate: Rate,
     arrivals: Option<Spacing>,
@@ -85,14 +85,14 @@ fn steady(
             bail!("--jitter moves evenly spaced requests; Poisson arrivals are random already, leave one out")
         }
         (Some(Spacing::Poisson), None) => (Process::Poisson, None),
-        // Its end is known to it: no request is moved out of the run.
+        // Jitter knows the end of the run, so that no request is moved past it.
         (_, Some(jitter)) => (Process::Jittered(jitter), window(spec)),
         (_, None) => return Ok(None),
     };
     Ok(Some(Stage::Shaped { shape: Shape::Constant(Some(rate)), process, length }))
 }
 
-/// The times of a recording alone.
+/// The times of a recording, without its requests.
 fn recorded(replay: &Replay) -> anyhow::Result<Recorded> {
     let shown = &replay.file;
     let file = File::open(shown).with_context(|| format!("cannot read the recording `{shown}`"))?;
@@ -110,12 +110,12 @@ pub fn seed(spec: &RunSpec) -> u64 {
     value(&spec.load.seed).copied().unwrap_or_else(fresh_seed)
 }
 
-/// A seed that nobody gave: short, because people type it again.
+/// A generated seed: short, because people may type it again.
 pub fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 32
 }
 
-/// The seed that makes this run again; `None` where nothing is random.
+/// The seed that reproduces this run; `None` if nothing is random.
 pub fn effective_seed(plan: &RunPlan) -> Option<u64> {
     match &plan.load {
         Load::Open(arrivals) => arrivals.seed(),
@@ -136,7 +136,7 @@ pub fn rate_per_s(load: &Load) -> Option<f64> {
     }
 }
 
-/// The arrival process as the record says it.
+/// The arrival process for the record.
 pub fn arrival_facts(load: &Load) -> Option<ArrivalFacts> {
     let Load::Open(arrivals) = load else { return None };
     let facts = match arrivals {
@@ -167,7 +167,7 @@ pub fn arrival_facts(load: &Load) -> Option<ArrivalFacts> {
     Some(facts)
 }
 
-/// The highest rate that an open loop asks for; `None` in a closed loop.
+/// The highest rate that an open loop reaches; `None` in a closed loop.
 pub fn peak_rate(load: &Load) -> Option<f64> {
     match load {
         Load::Open(Arrivals::Constant(rate)) => Some(rate.as_per_second_f64()),
@@ -180,7 +180,7 @@ fn peak_per_s(stages: &Stages) -> f64 {
     stages.iter().map(|(stage, ..)| stage.peak_per_s()).fold(0.0, f64::max)
 }
 
-/// More than this many stages are reported as their number.
+/// More stages than this are reported only by their number.
 const FEW_STAGES: usize = 3;
 
 fn words(arrivals: &Arrivals, stages: &Stages) -> String {
@@ -214,7 +214,7 @@ fn stage_facts(stage: &Stage, begin: Nanos, requests: Option<u64>) -> StageFacts
     }
 }
 
-/// How long requests are scheduled for where the load does not say it; `None` until their number is reached.
+/// How long requests are scheduled for if the load does not define it; `None` if only their number ends the run.
 pub fn window(spec: &RunSpec) -> Option<Nanos> {
     match (value(&spec.load.duration), &spec.load.count) {
         (None, None) => Some(DEFAULT_DURATION),
@@ -222,7 +222,7 @@ pub fn window(spec: &RunSpec) -> Option<Nanos> {
     }
 }
 
-/// `None` where nothing is due at an instant: callers that do not pause ask again at once.
+/// `None` if no request has a due time: virtual users without think time send the next request at once.
 pub fn pace_facts(plan: &RunPlan) -> Option<Pace> {
     let RunPlan { load, pace, .. } = plan;
     match load {
@@ -296,14 +296,14 @@ mod tests {
         );
     }
 
-    /// If this fails, a run cannot be made again from its record.
+    /// If this fails, a run cannot be reproduced from its record.
     #[test]
     fn a_fresh_seed_is_another_one_each_time_and_a_given_one_is_kept() {
         let fresh = || effective_seed(&prepared(&["-r", "5", "--arrivals", "poisson"]).unwrap()).unwrap();
         assert!([fresh(), fresh(), fresh()].windows(2).any(|pair| pair[0] != pair[1]));
         let given = prepared(&["--think", "exp:1s", "--seed", "18446744073709551615"]).unwrap();
         assert_eq!(effective_seed(&given), Some(u64::MAX));
-        // A seed that decides nothing would be taken for one that repeats the run.
+        // An ignored seed would be mistaken for one that reproduces the run.
         refused(&["-r", "5", "--seed", "3"], "--seed 3 has no effect");
         assert_eq!(think_facts(&given.load).unwrap().words, "exp:1s");
     }
@@ -332,7 +332,7 @@ mod tests {
         refused(&["--replay", "/nowhere"], "cannot read the recording `/nowhere`");
     }
 
-    /// If this fails, a run at a rate that nobody can keep takes minutes for its ten seconds.
+    /// If this fails, a 10 s run at a rate that cannot be reached takes minutes.
     #[test]
     fn a_rate_above_what_a_schedule_hands_over_is_refused_with_the_ceiling() {
         refused(&["-r", "1G/s", "-w", "1"], "more than the schedule can hand to 1 worker (5M/s)");

@@ -9,7 +9,7 @@ use record::document::MissingFact;
 use record::observation::hiccup::{CausesNs, HiccupLine, Hiccups, Stall};
 use units::Nanos;
 
-/// When this process received SIGCONT: the latest times.
+/// When this process received SIGCONT: the most recent times.
 pub type Continued = Arc<Mutex<Vec<Nanos>>>;
 
 /// How meters measure.
@@ -17,9 +17,9 @@ pub struct MeterPlan {
     /// Time between two ticks.
     pub resolution: Nanos,
     pub priority: Priority,
-    /// The priority as its option has it.
+    /// The priority, in the form its option takes.
     pub urgency: String,
-    /// Stalls from this length on are reported one by one.
+    /// Stalls of at least this length are listed individually.
     pub threshold: Nanos,
 }
 
@@ -32,7 +32,7 @@ pub struct Meters {
     zero: Nanos,
 }
 
-/// What the meters measured.
+/// What meters measured, as sums.
 pub struct Tally {
     pub ticks: Durations,
     over: [u64; 3],
@@ -43,15 +43,15 @@ pub struct Tally {
 /// What was measured in one interval.
 pub struct Seen {
     pub all: Tally,
-    /// In the order of the meters.
+    /// One entry per meter, in the order of the meters.
     pub each: Vec<Tally>,
-    /// The longest first.
+    /// Longest first.
     pub stalls: Vec<Stall>,
     pub pressure: Option<Nanos>,
 }
 
 impl Meters {
-    /// Starts one meter per entry of `cpus`, pinned to it where it names a CPU.
+    /// Starts one meter per entry of `cpus`, pinned to that CPU if the entry is not `None`.
     ///
     /// # Errors
     ///

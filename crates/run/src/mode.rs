@@ -1,10 +1,10 @@
-//! What `drive` can do with its options, and which of them each of these modes uses.
+//! The modes of `drive`, and the groups of options that each of them uses.
 
 use anyhow::bail;
 
 use crate::options::{GivenOptions, Group, named};
 
-/// What `drive` is asked to do with its options.
+/// What `drive` does with its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// One run of URLs or targets.

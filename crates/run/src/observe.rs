@@ -1,10 +1,10 @@
 //! Observations of this host: one loop that reads what is observed, closes intervals, and ends on time, on a request
 //! to stop, or when there is nothing left to observe.
 //!
-//! Each kind has a module: a spec, the events that its caller gets, and a result. A kind says when it
-//! is to be read and what an interval holds ([`Observer`]); [`conduct`] is the loop, and [`keeper::Keeper`] the record.
-//! A record that cannot be written ends no observation: the figures are worth more, and the caller gets them together
-//! with the first error.
+//! Each kind has a module: a spec, the events that its caller receives, and a result. A kind defines when it is read
+//! and what an interval contains ([`Observer`]); [`conduct`] is the loop, and [`keeper::Keeper`] writes the record.
+//! A record that cannot be written does not end the observation: the figures are worth more, and the caller receives
+//! them together with the first error.
 
 pub mod command;
 pub mod cpu;
@@ -48,8 +48,8 @@ impl Setting<'_> {
         }
     }
 
-    /// Carries out `observe` with the directory of the record claimed. If it fails before it has written anything,
-    /// the directories that were made for it are removed.
+    /// Runs `observe` with the directory of the record claimed. If it fails before anything was written, the
+    /// directories created for it are removed.
     fn claim<T>(self, observe: impl FnOnce(Self) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let claim = self.folder.map(ClaimedFolder::make).transpose()?;
         let observed = observe(self);
@@ -60,10 +60,10 @@ impl Setting<'_> {
     }
 }
 
-/// One kind of observation, as the loop drives it. Times are on the monotonic clock.
+/// One kind of observation, driven by the loop. Times are on the monotonic clock.
 trait Observer {
-    /// When to [`step`](Observer::step) next; `close` is the end of the interval in progress, which is a step in any
-    /// case.
+    /// When to call [`step`](Observer::step) next; `close` is the end of the interval in progress, at which `step` is
+    /// called in any case.
     fn due(&mut self, now: Nanos, close: Nanos) -> Nanos;
 
     /// Reads what is observed; `stopped` says whether a stop was requested. Returns whether the observation is over.
@@ -88,23 +88,23 @@ struct Rhythm {
     closing: Closing,
 }
 
-/// Where an interval ends that is closed a little late.
+/// Where an interval ends if it is closed a little late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closing {
-    /// Where it was due: the next interval is not moved.
+    /// At its planned end: the next interval does not move.
     OnGrid,
-    /// When it is closed: nothing can be attributed to an earlier time.
+    /// At the time of closing: nothing can be attributed to an earlier time.
     Now,
 }
 
-/// How often the request to stop is looked at while nothing is due.
+/// How often to check for a request to stop while nothing is due.
 const STOP_EVERY: Nanos = Nanos::from_millis(50);
 
-/// Observes until the end of the rhythm, or until the observer is over. Returns the end of the last interval.
+/// Observes until the end of the rhythm, or until the observer is finished. Returns the end of the last interval.
 ///
 /// # Errors
 ///
-/// Those of [`Observer::close`].
+/// The errors of [`Observer::close`].
 fn conduct(observer: &mut dyn Observer, rhythm: &Rhythm, stop: &AtomicBool) -> anyhow::Result<Nanos> {
     let mut closed = rhythm.from;
     loop {
@@ -128,7 +128,7 @@ fn conduct(observer: &mut dyn Observer, rhythm: &Rhythm, stop: &AtomicBool) -> a
     }
 }
 
-/// The state of an observation's record. A request to stop makes it shorter than asked for where `has_end` is true.
+/// The state of an observation's record. If `has_end` is true, a request to stop cut the observation short.
 fn state<T>(conducted: &anyhow::Result<T>, has_end: bool, stop: &AtomicBool) -> State {
     match conducted {
         Err(_) => State::Broken,
@@ -137,7 +137,7 @@ fn state<T>(conducted: &anyhow::Result<T>, has_end: bool, stop: &AtomicBool) -> 
     }
 }
 
-/// Sleeps until `due`, or until a stop is requested that was not before.
+/// Sleeps until `due`, or until a new request to stop.
 fn sleep(due: Nanos, stop: &AtomicBool) {
     let before = stop.load(Ordering::Relaxed);
     loop {

@@ -1,6 +1,6 @@
-//! The options of a run by name: where each is in a [`RunSpec`], what it is by default, and which group it belongs to.
+//! The options of a run by name: where each is in a [`RunSpec`], its default, and its group.
 //!
-//! One table serves all who deal with options by name: flags, the `[run]` keys of a scenario, the record's list of
+//! One table for everything that handles options by name: flags, the `[run]` keys of a scenario, the record's list of
 //! effective values, and the modes, which each use some groups and refuse the rest.
 
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ use crate::values::{
 pub enum Group {
     /// What is requested: URLs or a file of targets.
     Target,
-    /// What each request of a URL is.
+    /// The parts of each request to a URL.
     Request,
-    /// What a response must be.
+    /// What a response must be like.
     Expectation,
     /// Changes to a scenario file.
     Scenario,
@@ -48,7 +48,7 @@ pub enum Group {
     Users,
     /// The shape of the client: connections, threads, pace, timestamps.
     Client,
-    /// How servers are reached.
+    /// How to connect to the servers.
     Connection,
     Tls,
     /// Timeouts, and the largest response.
@@ -59,9 +59,9 @@ pub enum Group {
     ServerCpu,
     /// Observers that run during the measurement.
     Observers,
-    /// What of a run is kept besides sums: requests one by one, or no record at all.
+    /// What is kept besides sums: individual requests, or no record at all.
     Requests,
-    /// Who gets figures while the run goes on.
+    /// Where figures are sent during the run.
     Sinks,
     /// The results directory.
     Folder,
@@ -77,11 +77,11 @@ pub enum Group {
     Color,
 }
 
-/// How an option's texts are laid out in JSON.
+/// How the texts of an option are laid out in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     One,
-    /// May be given again.
+    /// An option that may be repeated.
     List,
     Flag,
 }
@@ -89,13 +89,13 @@ enum Shape {
 /// One option of a run.
 #[derive(Debug)]
 pub struct RunOption {
-    /// As on the command line, without its dashes.
+    /// The name on the command line, without dashes.
     pub name: &'static str,
     pub group: Group,
-    /// Where it is in a spec, as JSON pointers; the last one where no request says otherwise.
+    /// JSON pointers to its places in a spec. The request decides which of several is used.
     paths: &'static [&'static str],
     shape: Shape,
-    /// The value of a run that is not given one, where that depends on nothing else.
+    /// The default value, if it does not depend on anything else.
     pub default: Option<&'static str>,
     check: fn(&str) -> Result<(), String>,
 }
@@ -203,12 +203,12 @@ pub fn named(name: &str) -> Option<&'static RunOption> {
 ///
 /// # Errors
 ///
-/// Why it is none, without the option's name.
+/// Why the text is not a value of that option, without the option's name.
 pub fn check(name: &str, text: &str) -> Result<(), String> {
     named(name).map_or(Ok(()), |option| (option.check)(text))
 }
 
-/// The default of the option `name`; a program error if it has none.
+/// The default of the option `name`; panics if it has none.
 pub fn default(name: &str) -> &'static str {
     let known = named(name).and_then(|option| option.default);
     known.expect("only an option with a constant default is asked for it")
@@ -227,12 +227,12 @@ pub fn or_default<T: Clone + std::str::FromStr<Err: std::fmt::Display>>(
 /// A given option: its texts, and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenOption {
-    /// More than one where the option may be given again; `true` for a flag.
+    /// More than one if the option was repeated; `true` for a flag.
     pub texts: Vec<String>,
     pub source: OptionSource,
 }
 
-/// The options that somebody gave, by name.
+/// The options that were given, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GivenOptions(pub BTreeMap<String, GivenOption>);
 
@@ -243,7 +243,7 @@ impl GivenOptions {
         self.0.insert(name.to_owned(), GivenOption { texts, source: OptionSource::Given });
     }
 
-    /// Makes the option one that is not given, whatever a scenario file says of it.
+    /// Marks the option as not given, even if a scenario file sets it.
     pub fn withhold(&mut self, name: &str) {
         self.set(name, [""; 0]);
     }
@@ -253,7 +253,7 @@ impl GivenOptions {
         self.0.get(name).is_some_and(|given| !given.texts.is_empty())
     }
 
-    /// The same without these.
+    /// A copy without the options `names`.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> GivenOptions {
         let kept = self.0.iter().filter(|(name, _)| !names.contains(&name.as_str()));
@@ -264,7 +264,7 @@ impl GivenOptions {
         self.0.get(name)?.texts.first().map(String::as_str)
     }
 
-    /// Whether what is requested is a scenario file.
+    /// Whether the target is a scenario file.
     pub fn names_scenario(&self) -> bool {
         self.first("url").is_some_and(|text| text.ends_with(".toml") && !text.contains("://"))
     }
@@ -274,7 +274,7 @@ impl GivenOptions {
         ["rate", "stage", "replay"].iter().any(|name| self.has(name))
     }
 
-    /// The spec that these options make.
+    /// The spec of these options.
     ///
     /// # Errors
     ///
@@ -309,7 +309,7 @@ impl GivenOptions {
         serde_json::from_str(&spec.to_string()).context("cannot make a run of these options")
     }
 
-    /// The option that is meant: `callers` is the older name of two.
+    /// The option that `name` refers to: `callers` is the older name of two.
     fn meant(&self, name: &str) -> anyhow::Result<&'static RunOption> {
         let name = match name {
             "callers" if self.is_open() => "max-in-flight",
@@ -340,7 +340,7 @@ impl GivenOptions {
         *at = value;
     }
 
-    /// Refuses options that exclude each other, and those without the one that they belong to.
+    /// Refuses options that exclude each other, and options that need another one that is missing.
     fn check_together(&self) -> anyhow::Result<()> {
         const EXCLUSIVE: [(&str, &str); 16] = [
             ("rate", "stage"),
@@ -438,7 +438,7 @@ impl RunSpec {
     ///
     /// # Errors
     ///
-    /// One line that names the field which is not known or whose value cannot be read.
+    /// One line that names a field that is unknown, or whose value cannot be parsed.
     pub fn from_json(text: &str) -> anyhow::Result<RunSpec> {
         let value: Value = serde_json::from_str(text).context("the spec is not JSON")?;
         for option in OPTIONS {

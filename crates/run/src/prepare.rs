@@ -27,49 +27,49 @@ use crate::sinks::SinkPlan;
 use crate::spec::{Model, Request, RunSpec, UrlRequests};
 use crate::values::{Count, Measured, PaceChoice, StampSource, Written, value};
 
-/// How long after a run's time its last requests may still get their responses by default.
+/// Default time after the end of the schedule in which the last responses may still arrive.
 const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
 
-/// The bound of an open loop's queue by default: at 100 bytes each, ten megabytes.
+/// Default queue limit of an open loop: at 100 bytes each, 10 MB.
 const DEFAULT_MAX_IN_FLIGHT: u64 = 100_000;
 
-/// Below this many connections a second worker would only split the pool.
+/// With fewer connections per worker, another worker would only split the pool.
 const CONNECTIONS_PER_WORKER: u64 = 32;
 
-/// Descriptors that are not connections: the record, event loops, standard streams, the stamp probe.
+/// Descriptors for everything but connections: the record, event loops, standard streams, the timestamp probe.
 const OTHER_DESCRIPTORS: u64 = 200;
 
 /// A run that may start.
 pub struct PreparedRun {
-    /// What was asked for, with what a scenario file adds to it.
+    /// What was requested, including what a scenario file adds.
     pub spec: RunSpec,
     pub plan: RunPlan,
     pub protocol: DriveProtocol,
-    /// The URL as the record names it.
+    /// The URL in the record's form.
     pub url: String,
-    /// The requests that take turns, by name.
+    /// Names of the requests that are sent in turn.
     pub names: Vec<String>,
-    /// Requests that may be in flight on one connection, as far as this side knows.
+    /// Maximum requests in flight on one connection, as far as the client knows.
     pub depth: u64,
-    /// The method of the only request, or whose it is.
+    /// The method of the only request; otherwise words that name where the method is, such as `of each request`.
     pub method: String,
     /// What fails the run.
     pub thresholds: Vec<Condition>,
-    /// Who gets the figures while it goes on.
+    /// Where figures are sent during the run.
     pub sinks: SinkPlan,
-    /// Which requests to keep one by one, with the seed of a sample.
+    /// Which individual requests to keep, and the seed of a sample.
     pub keep: Option<(KeepRequests, u64)>,
     /// Processes whose CPU time is measured.
     pub watch_cpu: Vec<Wanted>,
-    /// The options that somebody gave, and who.
+    /// The options that were given, and who gave them.
     pub given: GivenOptions,
-    /// What a scenario file gives besides options.
+    /// What a scenario file sets besides options.
     pub values: BTreeMap<String, EffectiveOption>,
-    /// The seed of a scenario, where nobody gave one.
+    /// The seed of a scenario, if none was given.
     pub seed: Option<u64>,
-    /// After how many requests the data of a scenario is used up.
+    /// The number of requests after which a scenario's data is used up.
     pub data_limit: Option<u64>,
-    /// What of a recording is sent.
+    /// The part of a recording that is sent.
     pub replay: Option<ReplayFacts>,
 }
 
@@ -77,18 +77,18 @@ pub struct PreparedRun {
 ///
 /// # Errors
 ///
-/// One line for whatever cannot be done as asked.
+/// One line for anything that cannot be done as requested.
 pub fn prepare(spec: &RunSpec, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
     prepare_given(&spec.given(), environment)
 }
 
-/// The same, from the options of a run.
+/// Like [`prepare`], from the options of a run.
 ///
 /// # Errors
 ///
 /// As [`prepare`].
 pub fn prepare_given(given: &GivenOptions, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
-    // A spec that was made by hand may hold what no command line could.
+    // A spec written by hand may contain what no command line could.
     let spec = given.spec()?;
     match &spec.request {
         Request::Scenario(_) => prepare_scenario(&scenario_file::merge(given)?, environment),
@@ -144,7 +144,7 @@ fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<Prepa
 fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
     let seed = merged.seed();
     let scenario = merged.compile(seed, environment)?;
-    // Data that is used once ends the run as a number of requests does.
+    // Data that is used only once ends the run in the same way as a number of requests.
     let arrivals = scenario.limit().map(|limit| limit.arrivals);
     let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
     let mut spec = merged.spec.clone();
@@ -152,7 +152,7 @@ fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::R
         let least = arrivals.min(value(&spec.load.count).map_or(u64::MAX, |count| count.0));
         spec.load.count = Some(written(&least.to_string())?);
     }
-    // One for the whole run, so that one number repeats it.
+    // One seed for the whole run, so that one number reproduces it.
     spec.load.seed = Some(written(&seed.to_string())?);
     let settings = settings(&spec)?;
     let (protocol, servers) = scenario_file::protocol(merged, scenario, settings)?;
@@ -176,7 +176,7 @@ fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::R
     })
 }
 
-/// What requests and scenarios have in common once both are read.
+/// The common result of reading requests or a scenario.
 struct Parts {
     spec: RunSpec,
     given: GivenOptions,
@@ -189,7 +189,7 @@ struct Parts {
     values: BTreeMap<String, EffectiveOption>,
     seed: Option<u64>,
     data_limit: Option<u64>,
-    /// The times of a recording whose requests are sent, and what of it that is.
+    /// The times of a recording whose requests are sent, and which part of it that is.
     recorded: Option<Recorded>,
     replay: Option<ReplayFacts>,
 }
@@ -233,7 +233,7 @@ fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
     })
 }
 
-/// A condition on a request that does not exist would be missed for ever.
+/// Refuses conditions on requests that do not exist, because they could never be met.
 fn refuse_unknown_parts(
     thresholds: &[Condition],
     names: &[String],
@@ -256,7 +256,7 @@ fn written<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> anyhow::
     text.parse().map_err(|error: String| anyhow::anyhow!("`{text}`: {error}"))
 }
 
-/// What does not exist is found out before anything is sent.
+/// Detects missing processes before anything is sent.
 fn watch_cpu(spec: &RunSpec) -> anyhow::Result<Vec<Wanted>> {
     let (mut trees, mut only, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for measured in &spec.observers.watch_cpu {
@@ -267,7 +267,7 @@ fn watch_cpu(spec: &RunSpec) -> anyhow::Result<Vec<Wanted>> {
             Measured::Unit(name) => all.push(Wanted::unit(name).context("--watch-cpu")?),
         }
     }
-    // Together, so that one that is a descendant of another is counted once.
+    // In one group, so that a process that descends from another one is counted once.
     all.extend((!trees.is_empty()).then_some(Wanted::Trees(trees)));
     all.extend((!only.is_empty()).then_some(Wanted::Only(only)));
     for wanted in &all {
@@ -276,9 +276,9 @@ fn watch_cpu(spec: &RunSpec) -> anyhow::Result<Vec<Wanted>> {
     Ok(all)
 }
 
-/// A sample without a seed is the same in every run: which numbers it has depends on nothing that is measured.
+/// Without a given seed the sample is the same in every run; it does not depend on anything that is measured.
 fn keep(spec: &RunSpec) -> Option<(KeepRequests, u64)> {
-    // Requests can be joined with the server's only one by one.
+    // The server's requests can be joined only with individual requests.
     let of_watch = spec.observers.watch.as_ref().map(|_| KeepRequests::All);
     let keep = value(&spec.output.requests).copied().or(of_watch);
     keep.map(|keep| (keep, value(&spec.load.seed).copied().unwrap_or(0)))
@@ -302,7 +302,7 @@ fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
     Ok(WebSettings { pipeline, streams, limits })
 }
 
-/// Connections to each server: as given; otherwise enough for every virtual user to have its own.
+/// Connections to each server: as given, otherwise enough for each virtual user to have its own.
 fn connections(spec: &RunSpec, depth: u64) -> u64 {
     let users = match &spec.load.model {
         Model::Closed(closed) => value(&closed.users).filter(|_| spec.pool.connections.is_none()),
@@ -341,7 +341,7 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>
         connect_timeout: or_default(&spec.limits.connect_timeout, "connect-timeout").0,
         request_timeout: or_default(&spec.limits.timeout, "timeout").0,
     };
-    // Stages and recordings have a length of their own; a duration cuts a recording.
+    // Stages and recordings have their own length; a duration cuts a recording short.
     let given_window = value(&spec.load.duration).map(|length| length.0);
     let window = match end {
         Some(end) => Some(given_window.map_or(end, |duration| duration.min(end))),
@@ -356,21 +356,21 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>
         peers: servers.peers,
         workers,
         kernel_stamps: or_default(&spec.limits.stamps, "stamps") == StampSource::Kernel,
-        // Requests that only a number ends are all waited for.
+        // A run that only a number of requests ends waits for all responses.
         drain: value(&spec.limits.drain)
             .map_or_else(|| window.is_some().then_some(DEFAULT_DRAIN), |drain| drain.0),
         interval: Nanos::from_secs(1),
     })
 }
 
-/// What one worker can take from a schedule in real time. Measured on 2026-11-24 on a virtual CPU of an AMD EPYC at
-/// 2.4 GHz, with `-r 10M/s` and `-r 40M/s -w 1 -d 2s --max-in-flight 1000` at the built-in target, so that nearly
+/// What one worker can take from a schedule in real time. Measured on 2026-11-24 on a virtual CPU of an AMD EPYC at 2.4
+/// GHz, with `-r 10M/s` and `-r 40M/s -w 1 -d 2s --max-in-flight 1000` against the built-in target, so that nearly
 /// every request is `queue_full`: 14 to 16 million requests per second of CPU time, 6.5 million per second of a CPU
 /// shared with other work. The limit is a third of the former. What a worker can send is far less: the audit judges
 /// that.
 const TAKEN_PER_S: f64 = 5e6;
 
-/// Above it a run would fall behind its schedule without sending anything, and take far longer than was asked for.
+/// Above this a run would fall behind its schedule without sending anything, and take far longer than requested.
 fn refuse_unreachable_rate(load: &engine::Load, workers: u64) -> anyhow::Result<()> {
     let Some(peak) = crate::load::peak_rate(load) else { return Ok(()) };
     let ceiling = TAKEN_PER_S * workers as f64;
@@ -384,7 +384,8 @@ fn refuse_unreachable_rate(load: &engine::Load, workers: u64) -> anyhow::Result<
     Ok(())
 }
 
-/// `users` is the option that was given, with its value. It is checked first: the connections may follow from it.
+/// `users` is the option that was given, with its value. It is checked first, because the connections may follow from
+/// it.
 fn given_workers(workers: u64, connections: u64, users: Option<(&str, u64)>) -> anyhow::Result<u64> {
     if let Some((option, users)) = users {
         ensure!(
@@ -405,7 +406,7 @@ fn derived_workers(connections: u64, users: u64) -> u64 {
     (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(users)
 }
 
-/// What is requested, each with the headers of the run; `replayed` has the requests of a recording.
+/// The requests, each with the headers of the run; `replayed` has the requests of a recording.
 fn requests(spec: &RunSpec, replayed: Vec<web::Request>) -> anyhow::Result<Vec<web::Request>> {
     let (texts, mut requests) = match &spec.request {
         Request::Targets(targets) => {
@@ -424,7 +425,7 @@ fn requests(spec: &RunSpec, replayed: Vec<web::Request>) -> anyhow::Result<Vec<w
         if let Some(socket) = &spec.connection.unix {
             request.url = request.url.clone().over_socket(socket);
         }
-        // As with vegeta, a target's own header comes before the run's.
+        // As in vegeta, a target's own header has precedence over the run's.
         let missing = headers
             .iter()
             .filter(|header| !request.headers.iter().any(|own| own.name.eq_ignore_ascii_case(&header.name)));
@@ -454,12 +455,12 @@ fn request(urls: &UrlRequests, text: &str) -> anyhow::Result<web::Request> {
     Ok(request)
 }
 
-/// The largest body of a file: each connection may hold one while it is sent.
+/// Maximum size of a body read from a file: each connection may hold one while it is sent.
 const LARGEST_BODY: u64 = 64 << 20;
 
 fn read_body(path: &Path) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
-    // A pipe or a device tells no length, so the bound is on what is read.
+    // The size of a pipe or device is unknown, so the limit applies to what is read.
     fs::File::open(path)?.take(LARGEST_BODY + 1).read_to_end(&mut body)?;
     if body.len() as u64 > LARGEST_BODY {
         return Err(io::Error::other(format!("it is over {}; use a smaller file", Bytes(LARGEST_BODY))));
@@ -477,7 +478,7 @@ fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     let base = path.parent().unwrap_or(Path::new(""));
     let form = targets::detect(&text);
     targets::parse(&text, form, |body| {
-        // As vegeta does: from the working directory; failing that, from next to the target file.
+        // As in vegeta: relative to the working directory, and if that fails, to the target file.
         read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))
     })
     .with_context(|| format!("cannot use the targets `{shown}`"))
@@ -492,7 +493,7 @@ fn header(text: &str) -> anyhow::Result<Header> {
     }
 }
 
-/// Raises this process's own limit of open files where the connections need it.
+/// Raises this process's limit of open files if the connections need it.
 fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
     let needed = connections + OTHER_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);
@@ -520,7 +521,7 @@ pub mod tests {
         )
     }
 
-    /// If this fails, a thousand virtual users queue for ten connections that nobody asked for.
+    /// If this fails, a thousand virtual users queue for ten connections that nobody requested.
     #[test]
     fn each_virtual_user_has_its_own_connection_unless_they_share_a_pool() {
         let pool = |options: &[&str]| {
@@ -535,7 +536,7 @@ pub mod tests {
         assert_eq!(pool(&["-r", "5/s", "--max-in-flight", "40"]), (10, 40));
     }
 
-    /// If this fails, `-b @/dev/zero` takes all memory.
+    /// If this fails, `-b @/dev/zero` uses up all memory.
     #[test]
     fn a_body_of_a_file_has_a_bound() {
         let error = |file: &str| {
@@ -563,7 +564,7 @@ pub mod tests {
         assert!(prepared("journey.buy.p99 > 1s").unwrap_err().contains("no journey with figures"));
     }
 
-    /// If this fails, `-c 64 --users 1` is refused for workers that nobody asked for.
+    /// If this fails, `-c 64 --users 1` is refused because of workers that nobody requested.
     #[test]
     fn workers_that_were_not_given_follow_the_users() {
         assert_eq!(derived_workers(6_400, 1), 1);

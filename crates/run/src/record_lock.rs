@@ -1,4 +1,4 @@
-//! Whether a run's process is still at work on its folder: it holds a lock there, which the kernel lets go of with it.
+//! Whether a run's process is still writing to its folder: it holds a lock there, which the kernel releases with it.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// The series is there from a run's first moment to its last.
+/// A file that exists from a run's first moment to its last.
 const LOCKED: &str = "series.ndjson";
 
-/// A run's mark on its folder, for as long as it is kept.
+/// A run's lock on its folder, held until dropped.
 #[derive(Debug)]
 pub struct RecordLock {
     _locked: File,
 }
 
 impl RecordLock {
-    /// Marks a folder whose record has begun. `None` where the file system has no locks: a report of the run then
-    /// takes it for one that was cut off until it has ended.
+    /// Locks a folder whose record has begun. `None` if the file system has no locks: reports then describe the run as
+    /// cut off until it has ended.
     pub fn acquire(folder: &Path) -> Option<RecordLock> {
         let locked = record::open_file(&folder.join(LOCKED)).ok()??;
         flock(&locked, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -25,7 +25,7 @@ impl RecordLock {
     }
 }
 
-/// Whether another process, or another part of this one, has marked the folder.
+/// Whether another process, or another part of this one, holds the lock.
 pub fn is_running(folder: &Path) -> bool {
     let Ok(Some(series)) = record::open_file(&folder.join(LOCKED)) else { return false };
     flock(&series, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
@@ -35,7 +35,7 @@ pub fn is_running(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// If this fails, the report of a run that goes on says that it was cut off.
+    /// If this fails, the report of a run in progress describes it as cut off.
     #[test]
     fn a_mark_lasts_as_long_as_it_is_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Who else may read a record. A record has routes, statements and names of this host, so that of root is root's alone
-//! unless the user permits more.
+//! Who else may read a record. A record contains routes, statements and names of this host, so a record of root is
+//! readable by root only, unless the user permits more.
 //!
-//! It is this process's umask, set before anything is written: so it holds for every file of the record, and for the
-//! observers that a run starts. A command of the user is started with the user's umask.
+//! Implemented as this process's umask, set before anything is written: so it applies to every file of the record, and
+//! to the observers that a run starts. A command of the user is started with the user's umask.
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 
-/// Permissions of a file that its owner writes and nobody executes.
+/// Permissions of a record's files: 600, 640 or 644.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordMode(u32);
 
@@ -29,10 +29,10 @@ impl FromStr for RecordMode {
 }
 
 impl RecordMode {
-    /// For the owner alone.
+    /// Access for the owner only.
     pub const OWN: RecordMode = RecordMode(0o600);
 
-    /// Takes from new files what the mode does not give, and from new folders the same with the right to enter.
+    /// The umask that removes the other bits; a directory keeps the right to enter with the right to read.
     fn as_umask(self) -> Mode {
         Mode::from_raw_mode(!(self.0 | (self.0 & 0o444) >> 2) & 0o777)
     }
@@ -41,7 +41,7 @@ impl RecordMode {
 /// The umask that this process was started with, if it has another one now.
 static GIVEN: OnceLock<Mode> = OnceLock::new();
 
-/// Sets the umask: that of `mode`, without one that of [`RecordMode::OWN`] for root, and else none. To be called once,
+/// Sets the umask for `mode`; without one, for [`RecordMode::OWN`] if this is root, and otherwise leaves it. Call once,
 /// before anything is written and any thread is started.
 pub fn apply(mode: Option<RecordMode>) {
     let of_root = || geteuid().is_root().then_some(RecordMode::OWN);
@@ -50,8 +50,8 @@ pub fn apply(mode: Option<RecordMode>) {
     }
 }
 
-/// Starts a command of the user with the user's umask: what it writes is no record. No other thread may create files
-/// meanwhile.
+/// Starts a command of the user with the user's umask: what it writes is not part of the record. No other thread may
+/// create files meanwhile.
 pub fn with_given_umask<T>(start: impl FnOnce() -> T) -> T {
     let own = GIVEN.get().map(|given| umask(*given));
     let started = start();

@@ -1,4 +1,4 @@
-//! The records of earlier runs: the latest one, and which to remove.
+//! The records of earlier runs: finding the latest, and removing old ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use record::document::State;
 
 use crate::record_lock::is_running;
 
-/// Where records are made unless `-o` says otherwise.
+/// The directory in which records are created without `-o`.
 pub const RECORDS: &str = "parallax-runs";
 
 /// The latest record in the directory `parent`.
@@ -24,12 +24,12 @@ pub fn latest(parent: &Path) -> anyhow::Result<PathBuf> {
     latest.with_context(|| format!("`{shown}` has no records; name the directory of one"))
 }
 
-/// Removes all records in the directory `parent` but the `keep` latest and those of runs in progress; returns the
-/// directories that it removed.
+/// Removes all records in the directory `parent` except the `keep` latest and those of runs in progress; returns the
+/// directories that were removed.
 ///
 /// # Errors
 ///
-/// When a directory cannot be read or removed; those before it are gone then.
+/// When a directory cannot be read or removed; earlier directories have been removed then.
 pub fn prune(parent: &Path, keep: usize) -> anyhow::Result<Vec<PathBuf>> {
     let (records, _) =
         findings::summaries(parent).with_context(|| format!("cannot read `{}`", parent.display()))?;
@@ -50,7 +50,7 @@ pub fn prune(parent: &Path, keep: usize) -> anyhow::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// If this fails, pruning removes what is no record, or the records that were to be kept.
+    /// If this fails, pruning removes other directories, or records that were to be kept.
     #[test]
     fn only_the_oldest_records_are_removed() {
         let root = tempfile::tempdir().unwrap();

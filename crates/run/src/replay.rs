@@ -1,7 +1,7 @@
 //! The requests of a recording, to be sent to one server at the recorded times.
 //!
-//! A recording comes from somewhere else and may name any server: its paths are sent to the server of the URL alone.
-//! What is not sent (other methods, what a filter excludes, what cannot be read) is counted. Called by `prepare`.
+//! A recording comes from elsewhere and may name any server: its paths are sent only to the server of the URL. What is
+//! not sent (other methods, what a filter excludes, what cannot be read) is counted. Called by `prepare`.
 
 mod forms;
 
@@ -20,7 +20,7 @@ use self::forms::{Entry, Form};
 use crate::spec::{Model, Replay, Request, RunSpec, Schedule, UrlRequests};
 use crate::values::value;
 
-/// The methods that are sent unless others are asked for: those that change nothing on a server (RFC 9110, 9.2.1).
+/// Methods that are sent by default: those that change nothing on a server (RFC 9110, 9.2.1).
 pub const METHODS: &str = "GET,HEAD";
 
 /// A set of methods: `GET,HEAD`.
@@ -45,37 +45,37 @@ impl FromStr for Methods {
 /// The requests of a recording in the order of their times.
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// Each once, however often it is sent.
+    /// Distinct requests, however often each is sent.
     pub requests: Vec<web::Request>,
-    /// Which of them is sent at each of the times.
+    /// The index of the request to send at each time.
     pub turns: Vec<u32>,
-    /// Absent where no requests are replayed.
+    /// `None` if no requests are replayed.
     pub recorded: Option<Recorded>,
     pub facts: Option<ReplayFacts>,
 }
 
-/// The most different requests: each is kept as it is sent, some 200 bytes.
+/// Maximum number of distinct requests: each is kept in the form it is sent, some 200 bytes.
 const MOST_REQUESTS: usize = 500_000;
 
-/// An archive is one document, so all of it is read at once.
+/// Maximum size of an archive: it is one document, so all of it is read at once.
 const LARGEST_ARCHIVE: u64 = 256 << 20;
 
 /// Headers that carry credentials.
 const CREDENTIALS: [&str; 3] = ["cookie", "authorization", "proxy-authorization"];
 
-/// Headers that belong to the connection they were recorded on, or that are worked out for each request.
+/// Headers that belong to the recorded connection, or that are computed for each request.
 const OF_CONNECTION: [&str; 8] =
     ["host", "content-length", "connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect"];
 
-/// Methods that are named when they are left out: a hostile log may invent any number.
+/// Methods that are reported by name when they are left out: a hostile log may invent any number.
 const KNOWN: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE"];
 
-/// Reads the requests of the recording that `spec` names. `None` where its times alone are used: because it was asked
-/// for, because the requests come from elsewhere, or because the recording has none.
+/// Reads the requests of the recording that `spec` names. `None` if only its times are used: because that was
+/// requested, because the requests come from elsewhere, or because the recording has none.
 ///
 /// # Errors
 ///
-/// One line for a recording that cannot be read, and for options that do not go with its requests.
+/// One line for a recording that cannot be read, and for options that conflict with its requests.
 pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     let Model::Open(open) = &spec.load.model else { return Ok(None) };
     let Schedule::Replay(replay) = &open.schedule else { return Ok(None) };
@@ -104,7 +104,7 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
         return Ok(None);
     }
     let mut taking = Taking::of(replay, urls)?;
-    // From its beginning again, so that lines have their numbers.
+    // Reads from the beginning again, so that line numbers are right.
     let mut file = File::open(shown).with_context(cannot)?;
     if form == Form::Archive {
         let mut text = String::new();
@@ -125,7 +125,7 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     taking.finish(speed).with_context(|| format!("cannot use the recording `{shown}`")).map(Some)
 }
 
-/// Refuses the options for the requests of a recording where none of those is sent.
+/// Refuses the options for the requests of a recording if none of them is sent.
 fn refuse_unused(replay: &Replay, why: &str) -> anyhow::Result<()> {
     for (is_given, option) in [
         (replay.times_only, "--replay-times-only"),
@@ -138,10 +138,10 @@ fn refuse_unused(replay: &Replay, why: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What makes two requests one.
+/// Requests that are equal in this are kept once.
 type Identity = (String, String, Vec<(String, String)>, Vec<u8>);
 
-/// Requests as they are taken from a recording.
+/// State while requests are taken from a recording.
 struct Taking<'a> {
     replay: &'a Replay,
     server: Url,
@@ -186,7 +186,7 @@ impl<'a> Taking<'a> {
         })
     }
 
-    /// Takes one request with its time, or counts why not.
+    /// Takes one request with its time, or counts why it is left out.
     fn take(&mut self, time: &str, entry: Option<Entry>) -> anyhow::Result<()> {
         if time.trim().is_empty() || time.starts_with('#') {
             self.times.skip();
@@ -218,7 +218,7 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
-    /// The request as it is sent, or why it is not.
+    /// The request to send, or why it is left out.
     fn request(&mut self, entry: Entry) -> Result<web::Request, String> {
         let Entry { method, target, headers, body } = entry;
         let (path, host) = forms::path_of(&target).ok_or("unreadable")?;

@@ -1,7 +1,7 @@
-//! `--requests`: keeps requests one by one, in `requests.parquet` of the record.
+//! `--requests`: keeps individual requests, in `requests.parquet` of the record.
 //!
-//! A thread of its own writes them, below the workers in priority. Until its footer is written nobody can read such a
-//! file, so it bears another name until then.
+//! Written by a thread with a lower priority than the workers. Such a file cannot be read until its footer is written,
+//! so it has another name until then.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -19,19 +19,19 @@ use schedule::Sample;
 
 const FILE: &str = "requests.parquet";
 
-/// As long as it has no footer.
+/// File name until the footer is written.
 const UNFINISHED: &str = "requests.parquet.unfinished";
 
-/// Each worker holds so many, of 210 bytes.
+/// Maximum requests that each worker holds, at 210 bytes each.
 const MOST_SLOWEST: u64 = 1_000_000;
 
-/// Batches on the way: a second of 150,000 requests.
+/// Batches in the queue: 1 s at 150,000 requests per second.
 const QUEUE: usize = 40;
 
-/// Nicer than the workers: on a busy host it waits, not they.
+/// Nicer than the workers: on a busy host this thread waits, not they.
 const NICE: i32 = 10;
 
-/// Which requests to keep, as it is stated.
+/// Which individual requests to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KeepRequests {
     All,
@@ -61,7 +61,7 @@ impl FromStr for KeepRequests {
     }
 }
 
-/// `1%`; without its sign a 1 could be all or one in a hundred.
+/// Parses `1%`; the sign is required, because a plain 1 could mean all or one in a hundred.
 fn parse_share(text: &str) -> Option<f64> {
     let share = text.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0;
     (share > 0.0 && share <= 1.0).then_some(share)
@@ -76,7 +76,7 @@ impl KeepRequests {
         }
     }
 
-    /// As it is stated.
+    /// The text of the option.
     pub fn words(self) -> String {
         match self {
             KeepRequests::All => "all".to_owned(),
@@ -94,12 +94,12 @@ pub struct RequestsFile {
 }
 
 impl RequestsFile {
-    /// Begins the file in the folder of a run that has begun, with what the engine is to send it. A sample is drawn
-    /// by `seed`.
+    /// Creates the file in the folder of a run that has begun, and returns what the engine needs to send to it. `seed`
+    /// selects a sample.
     ///
     /// # Errors
     ///
-    /// When the file or its thread cannot be made.
+    /// When the file or its thread cannot be created.
     pub fn begin(
         keep: KeepRequests,
         seed: u64,
@@ -118,7 +118,7 @@ impl RequestsFile {
         let (to, batches) = sync_channel(QUEUE);
         let write = move || {
             let this = rustix::thread::gettid();
-            // Without it, it only competes as an equal.
+            // Failure is harmless: the thread then competes at the same priority.
             let _ = rustix::process::setpriority_process(Some(this), NICE);
             write(keep, BufWriter::new(file), &run, &batches)
         };
@@ -129,11 +129,11 @@ impl RequestsFile {
         Ok((RequestsFile { keep, folder: folder.to_owned(), thread }, Keeping { keep: keep.keep(seed), to }))
     }
 
-    /// The engine has ended: waits for the last rows. `unkept` found no room on the way.
+    /// Call when the engine has ended: waits for the last rows. `unkept` is the number of requests that were dropped.
     ///
     /// # Errors
     ///
-    /// Why there is no file: the disk was full, say.
+    /// Why there is no file, for example because the disk was full.
     pub fn finish(self, unkept: u64) -> anyhow::Result<Kept> {
         let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(FILE));
         let rows = self.thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a bug in Parallax")));
@@ -158,7 +158,7 @@ fn write(
         }
         return Ok(writer.finish()?);
     };
-    // Of each worker the slowest, at its end; of them the slowest.
+    // Each worker sends its slowest at its end; the slowest of those are kept.
     let mut slowest = Slowest::new(most);
     for batch in batches {
         batch.iter().for_each(|request| slowest.offer(request));

@@ -1,7 +1,6 @@
-//! Scenario files: read, merged with the options of a spec, compiled.
+//! Scenario files: read, merged with the options of a spec, and compiled.
 //!
-//! What a file says of the run becomes options: one that the spec gives wins over a `--set`, that over the file, that
-//! over the default.
+//! What a file sets for the run becomes options. Precedence: an option of the spec, a `--set`, the file, the default.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +21,7 @@ use crate::spec::RunSpec;
 pub struct Merged {
     draft: Draft,
     pub path: PathBuf,
-    /// All options, the file's among them, each with who gave it.
+    /// All options, including the file's, each with who gave it.
     pub given: GivenOptions,
     pub spec: RunSpec,
 }
@@ -54,17 +53,17 @@ pub fn names_scenario(urls: &[String]) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Whether this is a script of another tool instead of a URL. No host name ends like that.
+/// Whether this is another tool's script instead of a URL. No host name has such an ending.
 fn is_other_file(text: &str) -> bool {
     let end = Path::new(text).extension().and_then(|end| end.to_str()).unwrap_or_default();
     !text.contains("://") && ["lua", "js", "jmx", "yaml", "yml", "json"].contains(&end)
 }
 
-/// Reads the scenario file that `given` names and adds its options to them; again, it changes nothing.
+/// Reads the scenario file that `given` names and adds its options to them. Repeating it changes nothing.
 ///
 /// # Errors
 ///
-/// One line for the first thing that is wrong, with its place.
+/// One line for the first error, with its place in the file.
 pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     let texts = |name: &str| given.0.get(name).map_or(&[][..], |given| &given.texts);
     let shown = texts("url").first().context("a scenario without a file; give one")?;
@@ -86,7 +85,7 @@ pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
         !typed(setting.option) && !gives_way(setting.option, stronger)
     });
     let mut all = given.clone();
-    // What was withheld has kept the file's value out, and is no option of the run.
+    // Withheld options have kept out the file's value, and are not options of the run.
     all.0.retain(|_, given| !given.texts.is_empty());
     for setting in &settings {
         for text in &setting.values {
@@ -105,13 +104,13 @@ pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     Ok(Merged { draft, path, given: all, spec })
 }
 
-/// Whether an option is replaced by one with higher precedence: it sets the same thing in another way, or is useless
-/// with it.
+/// Whether an option is replaced by one with higher precedence that sets the same thing in another way, or makes it
+/// useless.
 fn gives_way(option: &str, is_given: impl Fn(&str) -> bool) -> bool {
     DISPLACED.iter().any(|(by, options)| is_given(by) && options.contains(&option))
 }
 
-/// The options that each option replaces. The limits of a run, its duration and its count, stay.
+/// The options that each option replaces. The limits of a run (duration, count) are not replaced.
 const DISPLACED: [(&str, &[&str]); 5] = [
     ("rate", &["stage", "replay", "speed", "replay-column", "think", "users"]),
     // Stages have their own lengths and arrivals.
@@ -124,7 +123,7 @@ const DISPLACED: [(&str, &[&str]); 5] = [
     ("jitter", &["arrivals"]),
 ];
 
-/// The error, with the place in the file of the option that it names.
+/// The error, with the place in the file of the option it names.
 fn refused(error: &anyhow::Error, settings: &[Setting]) -> anyhow::Error {
     let what = format!("{error:#}");
     let about = settings.iter().find(|setting| what.contains(&format!("--{}", setting.option)));
@@ -140,11 +139,11 @@ impl Merged {
         crate::load::seed(&self.spec)
     }
 
-    /// Works out what the file means.
+    /// Compiles the file.
     ///
     /// # Errors
     ///
-    /// One line for the first thing that cannot be done as it is written, with its place.
+    /// One line for the first thing that cannot be done as written, with its place in the file.
     pub fn compile(&self, seed: u64, environment: &Environment<'_>) -> anyhow::Result<Scenario> {
         let read = |file: &Path| fs::read(self.relative_to_file(file));
         let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
@@ -152,12 +151,12 @@ impl Merged {
         Ok(self.draft.compile(&around)?)
     }
 
-    /// Where a file is that the scenario names.
+    /// Resolves a path in the scenario relative to its file.
     fn relative_to_file(&self, file: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(file)
     }
 
-    /// What only a file can give: its variables, and where its servers are.
+    /// What only a file can set: its variables, and the addresses of its servers.
     pub fn values(&self) -> BTreeMap<String, EffectiveOption> {
         let values = self.draft.values().into_iter().map(|(name, value, origin)| {
             let shown = secrets::header(&format!("{name}: {value}"));
@@ -179,7 +178,7 @@ fn source(origin: SettingOrigin) -> OptionSource {
 ///
 /// # Errors
 ///
-/// One line for whatever cannot be done as asked.
+/// One line for anything that cannot be done as requested.
 pub fn protocol(
     merged: &Merged,
     scenario: Scenario,
@@ -195,7 +194,7 @@ pub fn protocol(
         );
         urls = urls.into_iter().map(|url| url.over_socket(socket)).collect();
     }
-    // Each server is asked for what is its own: what is nobody's would be dropped without a word.
+    // Checked against all servers first, because what fits none of them would be ignored silently.
     refuse_strange(&urls, &merged.spec)?;
     let mut all = Servers { plans: Vec::new(), peers: Vec::new() };
     for (server, url) in scenario.servers().iter().zip(urls) {
@@ -209,7 +208,7 @@ pub fn protocol(
     Ok((Web::new(scenario, parts)?, all))
 }
 
-/// How one server is reached: as the options say for those that they fit, and as its own table says.
+/// How one server is reached: the options that fit it, then what its own table sets.
 fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
     let mut own = merged.spec.clone();
     own.connection.resolve.retain(|resolve| resolve.value.is_for(&server.url));
@@ -227,13 +226,13 @@ fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
         own.tls.sni.clone_from(&tls.server_name);
     }
     if server.url.scheme() == codec::web::Scheme::Http && tls == &scenario::Tls::default() {
-        // Options of TLS are for those of the servers that speak it.
+        // TLS options apply only to servers that use TLS.
         own.tls = crate::spec::Tls::default();
     }
     own
 }
 
-/// Where each journey begins and ends among the requests.
+/// The range of each journey among the requests.
 pub fn journeys(kinds: &[RequestKind]) -> Vec<JourneyFacts> {
     let mut journeys: Vec<JourneyFacts> = Vec::new();
     for (place, kind) in (0..).zip(kinds) {

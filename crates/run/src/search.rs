@@ -1,5 +1,5 @@
 //! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
-//! ordinary run with its own record, and the response that they give together.
+//! ordinary run with its own record, and the result of all of them.
 
 mod opening;
 mod plan;
@@ -25,32 +25,32 @@ use crate::options::GivenOptions;
 use crate::prepare::{PreparedRun, prepare_given};
 use crate::unreachable::nothing_reached;
 
-/// The closed loop at the begin: two seconds tell the throughput to a percent.
+/// Length of the initial closed loop: 2 s give the throughput to within 1 %.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
 
-/// Between probes: what a server has left to do for the one before must not fall into the next.
+/// Pause between probes: work that the server still has to do for one must not fall into the next.
 const REST: Nanos = Nanos::from_millis(200);
 
-/// The same, where requests were left without a response: the server may still be at work on them.
+/// The same after requests without a response: the server may still be working on them.
 const LONG_REST: Nanos = Nanos::from_secs(2);
 
-/// How often a stop is looked for in a rest.
+/// How often to check for a stop during a pause.
 const STOP_EVERY: Nanos = Nanos::from_millis(50);
 
 /// A search that has ended.
 pub struct CompletedSearch {
     pub document: SearchDocument,
-    /// The run that ended it, where one did: it was cut short, or reached nothing.
+    /// The run that ended the search early, if any: it was cut short, or reached no server.
     pub ended_by: Option<Document>,
 }
 
-/// Searches. `None` where no probe was carried out.
+/// Carries out a search. `None` if no probe was carried out.
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each. Once a probe has run, its record stays.
+/// Errors in usage and environment, in one line each. Once a probe has run, its record is kept.
 pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Result<Option<CompletedSearch>> {
-    // What would be refused at a rate is refused before anything is sent.
+    // Refuses before anything is sent what would be refused at some rate.
     let [prepared, at_rate] = planned(plan, &with.given, with.environment)?;
     let folder = with.folder.to_owned();
     let claim = ClaimedFolder::make(&folder)?;
@@ -59,7 +59,7 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
         "`{}` already contains a search; choose another directory with -o, or remove it",
         folder.display()
     );
-    // With random arrivals, one seed for the whole search, so that one number repeats it.
+    // With random arrivals, one seed for the whole search, so that one number reproduces it.
     let seed = load::effective_seed(&at_rate.plan);
     let document = opening::document(plan, &prepared, seed, &with);
     let begun = clock::now();
@@ -96,7 +96,7 @@ struct Running<'a> {
     begun: Nanos,
     document: SearchDocument,
     ended_by: Option<Document>,
-    /// Why no rate can hold, where the first probe showed that.
+    /// Why no rate can hold, if the first probe showed that.
     hopeless: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Running<'_> {
         self.keep(&search, State::Finished)
     }
 
-    /// Carries out one probe. The search goes on unless it ended in a state of its own.
+    /// Carries out one probe. Returns the state of the search if this probe ended it, `None` if the search goes on.
     fn probe(
         &mut self,
         rate: Option<f64>,
@@ -171,9 +171,9 @@ impl Running<'_> {
         Ok(self.with.stop.load(Ordering::Relaxed).then_some(State::Interrupted))
     }
 
-    /// Through the same door as everybody: a probe is a run whose spec differs in its rate, length and seed.
+    /// A probe is an ordinary run, whose spec differs in rate, length and seed.
     fn drive(&self, rate: Option<f64>, length: Nanos, folder: &Path) -> anyhow::Result<CompletedRun> {
-        // Of each probe its own: a rate that is probed again meets another draw of its arrivals.
+        // Each probe has its own seed, so that a rate that is probed again gets different arrivals.
         let seed = self.seed.map(|seed| seed.wrapping_add(self.document.probes.len() as u64));
         let options = plan::probe_options(&self.with.given, rate, WARMUP + length, seed)?;
         let mut prepared = prepare_given(&options, self.with.environment)?;
@@ -210,7 +210,7 @@ impl Running<'_> {
         }
     }
 
-    /// Puts what is known into the folder.
+    /// Writes the current state of the search into the folder.
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
         self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);

@@ -1,15 +1,15 @@
-//! Keeps credentials out of the record and out of messages: the value of a header that usually holds one, and the user
-//! and the query of a URL that figures are sent to.
+//! Keeps credentials out of the record and of messages: the values of headers that usually contain one, and the user,
+//! password and query of a URL that figures are sent to.
 //!
-//! The URL and the body under test are part of what was measured and are kept; SECURITY.md says so.
+//! The URL and the body under test are part of what was measured and are kept; SECURITY.md documents this.
 
-/// What is in the place of a value.
+/// Replaces a secret value.
 const REDACTED: &str = "(redacted)";
 
 const NAMES: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 const ENDINGS: [&str; 5] = ["token", "api-key", "apikey", "secret", "password"];
 
-/// A header `Name: value` as it may be kept.
+/// A header `Name: value`, redacted.
 pub fn header(text: &str) -> String {
     match text.split_once(':') {
         Some((name, _)) if is_secret(name.trim()) => format!("{name}: {REDACTED}"),
@@ -17,7 +17,7 @@ pub fn header(text: &str) -> String {
     }
 }
 
-/// A `--set` `key=value` as it may be kept.
+/// A `--set` `key=value`, redacted.
 pub fn setting(text: &str) -> String {
     match text.split_once('=') {
         Some((key, _)) if is_secret(key.trim()) => format!("{key}={REDACTED}"),
@@ -25,7 +25,7 @@ pub fn setting(text: &str) -> String {
     }
 }
 
-/// A URL that figures are sent to as it may be kept: without user, password and query.
+/// A URL that figures are sent to, redacted: without user, password and query.
 pub fn url(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
     let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
@@ -51,11 +51,11 @@ fn is_secret(name: &str) -> bool {
     NAMES.contains(&name.as_str()) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// What of an option's value may be kept.
+/// Redacts the value of an option.
 type Keep = fn(&str) -> String;
 
-/// A command line as it may be kept: `-H X`, `-HX`, `-H=X`, `--header X`, `--header=X`, `--set X`, `--set=X`,
-/// `--otlp X` and `--otlp=X`.
+/// A command line, redacted: `-H X`, `-HX`, `-H=X`, `--header X`, `--header=X`, `--set X`, `--set=X`, `--otlp X` and
+/// `--otlp=X`.
 pub fn without(command: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept_as: Option<Keep> = None;
     command

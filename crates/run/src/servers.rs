@@ -1,4 +1,4 @@
-//! From the options to the servers of a run: where each is, and how it is spoken to.
+//! From the options to the servers of a run: the address of each, and its protocol.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +21,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// How many requests may be outstanding on one connection, as far as this side knows.
+    /// Maximum outstanding requests per connection, as far as the client knows.
     pub fn depth(&self, pipeline: u64, streams: u64) -> u64 {
         let depth = |plan: &OriginPlan| match plan.version {
             HttpVersion::Http1 => pipeline,
@@ -31,11 +31,11 @@ impl Servers {
         self.plans.iter().map(depth).max().unwrap_or(1)
     }
 
-    /// What says nothing to any of them is not taken without a word.
+    /// Refuses options that apply to none of the servers, instead of ignoring them.
     ///
     /// # Errors
     ///
-    /// For options of TLS or of HTTP/2 where nobody speaks it.
+    /// For options of TLS or HTTP/2 that no server uses.
     pub fn refuse_unused(&self, spec: &RunSpec) -> anyhow::Result<()> {
         let is_secure = self.plans.iter().any(|plan| plan.url.scheme() == Scheme::Https);
         ensure!(
@@ -54,11 +54,11 @@ impl Servers {
     }
 }
 
-/// Works out where the servers of `urls` are, and how they are spoken to.
+/// Works out the addresses and protocols of the servers of `urls`.
 ///
 /// # Errors
 ///
-/// One line for whatever cannot be done as asked.
+/// One line for anything that cannot be done as requested.
 pub fn servers(urls: Vec<Url>, spec: &RunSpec) -> anyhow::Result<Servers> {
     refuse_strange(&urls, spec)?;
     let secure = urls.iter().any(|url| url.scheme() == Scheme::Https);
@@ -69,7 +69,7 @@ pub fn servers(urls: Vec<Url>, spec: &RunSpec) -> anyhow::Result<Servers> {
     Ok(Servers { plans, peers })
 }
 
-/// Refuses addresses of servers that are none of these: a slip would send the requests elsewhere.
+/// Refuses addresses for servers that are not in `urls`: because of a typo, the requests would go elsewhere.
 ///
 /// # Errors
 ///
@@ -159,7 +159,7 @@ fn trust(tls: &Tls) -> anyhow::Result<Trust> {
         let roots = TlsOptions::certificates(&read(path)?);
         return Ok(Trust::Roots(roots.with_context(|| format!("cannot use `{path}`"))?));
     }
-    // What of a host's own store cannot be read is missed by its servers alone, and they say so.
+    // Certificates of the system store that cannot be read matter only to servers that need them, which then report it.
     let found = rustls_native_certs::load_native_certs();
     Ok(Trust::Roots(found.certs.into_iter().map(|certificate| certificate.to_vec()).collect()))
 }

@@ -1,7 +1,7 @@
-//! Gives others the figures of a run while it goes on: a Prometheus endpoint, OTLP pushes, JSON lines and CSV.
+//! Sends the figures of a run to others while it goes on: a Prometheus endpoint, OTLP pushes, JSON lines and CSV.
 //!
-//! Driven once a second from the collector's thread, which must not wait: each sink has a thread of its own. Totals
-//! are left where a sink finds them, rows are put on a short queue, and what a slow sink misses is counted.
+//! Called once per second from the collector's thread, which must not wait: each sink has its own thread. Totals are
+//! shared state that a sink reads, rows go through a short queue, and rows that a slow sink misses are counted.
 
 mod endpoint;
 mod push;
@@ -26,18 +26,18 @@ use self::state::{RunStage, State};
 use crate::options::or_default;
 use crate::values::{Length, Timeout, value};
 
-/// How long a sink may take to end once the run has: a reader of its rows that has gone to sleep keeps nobody.
+/// Maximum time for a sink to end after the run: a reader that has stopped reading does not block the program.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// How often a stop is looked for while a last scrape is waited for.
+/// How often to check for a stop while waiting for the last scrape.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
 impl SinkPlan {
-    /// What can be refused before anything is opened. `json` is whether standard output is the result's.
+    /// Refuses what can be refused before anything is opened. `json` states that standard output gets the result.
     ///
     /// # Errors
     ///
-    /// When two would write to one place, or a URL is none.
+    /// When two sinks would write to the same place, or a URL is invalid.
     pub fn of(sinks: &crate::spec::Sinks, json: bool) -> anyhow::Result<SinkPlan> {
         let rows = [
             (export::rows::Form::Jsonl, "--jsonl", &sinks.jsonl),
@@ -75,32 +75,32 @@ impl SinkPlan {
 
 #[cfg(test)]
 impl SinkPlan {
-    /// JSON lines into `path`, and nothing else.
+    /// A plan with JSON lines to `path` only.
     pub fn rows_to(path: &std::path::Path) -> SinkPlan {
         let jsonl = RowPlan { form: export::rows::Form::Jsonl, option: "--jsonl", path: path.to_owned() };
         SinkPlan { rows: vec![jsonl], ..SinkPlan::default() }
     }
 }
 
-/// Who gets the figures of a run.
+/// The sinks of a run.
 #[derive(Debug, Clone, Default)]
 pub struct SinkPlan {
     prometheus: Option<SocketAddr>,
     /// How long the endpoint waits for a last scrape.
     linger: Option<Nanos>,
-    /// With its path.
+    /// The URL including its path.
     otlp: Option<String>,
     otlp_interval: Nanos,
     rows: Vec<RowPlan>,
 }
 
-/// All sinks of a run.
+/// All sinks of a run in progress.
 pub struct Sinks {
     plan: SinkPlan,
-    /// Bound before the run, so that a taken port refuses it.
+    /// Bound before the run, so that a port in use refuses the run.
     listener: Option<std::net::TcpListener>,
     state: Arc<State>,
-    /// What could not be merged into the state because a sink was reading it.
+    /// What could not be merged into the shared state yet because a sink was reading it.
     pending: Interval,
     rows: Vec<RowQueue>,
     threads: Vec<Running>,
@@ -115,7 +115,7 @@ struct RowQueue {
 /// A sink's thread.
 struct Running {
     name: &'static str,
-    /// Its last words, for the user; closed without any when all went well.
+    /// Receives the thread's final message for the user; closed without one if all went well.
     ended: Receiver<String>,
 }
 
@@ -137,7 +137,7 @@ impl Sinks {
         };
         for row in &plan.rows {
             let out = rows::open(row)?;
-            // Enough for a disk that hesitates; beyond it, rows are lost and counted.
+            // 60 rows: enough for a disk that hesitates; beyond that, rows are lost and counted.
             let (queue, taken) = sync_channel(60);
             let (form, option) = (row.form, row.option);
             sinks.rows.push(RowQueue { option, queue, lost: 0 });
@@ -197,8 +197,8 @@ impl Sinks {
         self.pending.clear();
     }
 
-    /// The run is over: lets the sinks write what they have, and says what did not reach whom. Whoever is waited
-    /// for is so until `is_stopped`.
+    /// The run is over: lets the sinks write what they have, and returns what could not be delivered. Waiting ends
+    /// early when `is_stopped` is true.
     pub fn finish(&mut self, is_stopped: &dyn Fn() -> bool, notice: &dyn Fn(&str)) -> Vec<String> {
         {
             let mut run = self.state.lock();
@@ -206,7 +206,7 @@ impl Sinks {
         }
         self.state.reach(RunStage::Ended);
         let mut warnings = Vec::new();
-        // Dropping its queue ends a writer of rows.
+        // Dropping its queue ends the thread that writes rows.
         for row in self.rows.drain(..).filter(|row| row.lost > 0) {
             warnings
                 .push(format!("{}: {} rows were lost because it was not read in time", row.option, row.lost));
@@ -226,7 +226,7 @@ impl Sinks {
         warnings
     }
 
-    /// Leaves the last totals where a scraper finds them.
+    /// Keeps the last totals available for a scrape.
     fn linger(&self, is_stopped: &dyn Fn() -> bool, notice: &dyn Fn(&str)) {
         let (Some(address), Some(linger)) = (self.plan.prometheus, self.plan.linger) else { return };
         if is_stopped() {

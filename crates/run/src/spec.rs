@@ -1,8 +1,8 @@
-//! `RunSpec`: everything that a run needs, as data. Whoever starts a run makes one: the command line, a search, a
-//! calibration, a lab, another host.
+//! `RunSpec`: everything that a run needs, as data. The command line, a search, a calibration, a lab and another host
+//! make one to start a run.
 //!
-//! A field that is absent has its default, which [`crate::options`] names. Values are texts with their units, as people
-//! write them on the command line.
+//! An absent field has the default in [`crate::options`]. Values are texts with their units, as written on the command
+//! line.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -340,13 +340,13 @@ group! {
 }
 
 impl Sinks {
-    /// Whether rows take the place of the report on standard output.
+    /// Whether rows replace the report on standard output.
     pub fn to_stdout(&self) -> bool {
         [&self.jsonl, &self.csv].into_iter().flatten().any(|path| path == "-")
     }
 }
 
-/// What is shown of a run while it goes on, where the terminal can show it.
+/// What is shown during a run, if the terminal supports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Display {
     Nothing,
@@ -364,7 +364,7 @@ impl RunSpec {
         let output = &self.output;
         match output.quiet {
             true => Display::Nothing,
-            // Rows on standard output would run through the view.
+            // Rows on standard output would corrupt the view.
             false if output.json || output.no_tui || self.sinks.to_stdout() => Display::Lines,
             false => Display::Live { no_color: output.no_color },
         }

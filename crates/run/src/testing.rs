@@ -1,4 +1,4 @@
-//! For tests: options as they would be typed.
+//! For tests: options as typed on a command line.
 
 use crate::environment::Environment;
 use crate::options::GivenOptions;
@@ -45,7 +45,7 @@ pub fn given(arguments: &[&str]) -> GivenOptions {
     given
 }
 
-/// The same, prepared.
+/// The same options, prepared.
 pub fn prepared(arguments: &[&str]) -> anyhow::Result<PreparedRun> {
     prepare(&given(arguments).spec()?, &Environment::none())
 }

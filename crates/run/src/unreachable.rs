@@ -1,11 +1,11 @@
-//! Runs whose servers cannot be reached: how they are recognized, and the line that says why.
+//! Runs whose servers cannot be reached: detecting them, and the line that explains why.
 
 use engine::{Place, RunPlan};
 use record::Outcome;
 use record::document::Document;
 use units::Nanos;
 
-/// Whether the run ended without a connection: every request failed before its server could take it.
+/// Whether the run ended without a connection: every request failed before a server could take it.
 pub fn nothing_reached(document: &Document) -> bool {
     let Some(results) = &document.results else { return false };
     let outcomes: Vec<_> = results.outcomes.iter().map(|row| Outcome::from_name(&row.outcome)).collect();
@@ -44,7 +44,7 @@ pub fn explain(document: &Document, plan: &RunPlan) -> String {
     format!("{what} Stopped after {elapsed} and {count} failed attempts; --keep-trying continues such a run")
 }
 
-/// The server, or how many there are.
+/// The server's address, or the number of servers.
 fn server(plan: &RunPlan) -> String {
     match plan.peers.as_slice() {
         [peer] => match &peer.place {

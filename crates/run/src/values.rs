@@ -1,4 +1,4 @@
-//! The values of a run's options: each is read from the text that people write and printed as that text.
+//! The values of a run's options: each is parsed from the text that users write, and printed as that text.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,9 +10,9 @@ use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Nanos;
 
-/// A value together with the text that it was read from, so that a record shows what the user wrote.
+/// A value together with the text it was parsed from, so that a record shows what the user wrote.
 ///
-/// In JSON it is that text; a text of digits alone is a number.
+/// In JSON it is that text; a text of digits only is a number.
 #[derive(Debug, Clone)]
 pub struct Written<T> {
     text: String,
@@ -89,7 +89,7 @@ impl<T> schemars::JsonSchema for Written<T> {
     }
 }
 
-/// The value of a field, where it is given.
+/// The value of a field, if it is given.
 pub fn value<T>(field: &Option<Written<T>>) -> Option<&T> {
     field.as_ref().map(|written| &written.value)
 }
@@ -141,7 +141,7 @@ impl FromStr for Timeout {
     }
 }
 
-/// How long the end of a run waits for responses: unlike a timeout it may be 0.
+/// How long the end of a run waits for responses: unlike a timeout, it may be 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Drain(pub Option<Nanos>);
 
@@ -158,7 +158,7 @@ impl FromStr for Drain {
     }
 }
 
-/// A stage of a schedule, which `steps` makes several of.
+/// A stage of a schedule; `steps` yields several.
 #[derive(Debug, Clone)]
 pub struct StageText(pub Vec<schedule::Written>);
 
@@ -170,13 +170,13 @@ impl FromStr for StageText {
     }
 }
 
-/// What an invalid measurement means for the exit code.
+/// How an invalid measurement affects the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnInvalid {
-    /// Nothing: the verdict is printed, and the conditions decide.
+    /// Not at all: the verdict is printed, and the conditions decide.
     Warn,
     Fail,
-    /// The run is repeated up to so many times; then it fails.
+    /// The run is repeated up to this many times; then it fails.
     Retry(u64),
 }
 
@@ -214,7 +214,7 @@ impl FromStr for Pid {
 /// A server process to watch: `4711`, or `ssh:HOST:4711`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchSubject {
-    /// As ssh takes it; `None` for this host.
+    /// Host name for ssh; `None` for this host.
     pub host: Option<String>,
     pub pid: u32,
 }
@@ -228,7 +228,7 @@ impl FromStr for WatchSubject {
             None => (None, text),
             Some(rest) => {
                 let (host, pid) = rest.rsplit_once(':').ok_or(form)?;
-                // What begins with a dash would be an option of ssh.
+                // ssh would take a leading dash for an option.
                 if host.is_empty() || host.starts_with('-') {
                     return Err(form.to_owned());
                 }
@@ -287,7 +287,7 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// Where to connect to for one server.
+/// The address to connect to for one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolve {
     host: String,
@@ -296,7 +296,7 @@ pub struct Resolve {
 }
 
 impl Resolve {
-    /// Whether it names the host and port of `url`.
+    /// Whether it applies to the host and port of `url`.
     pub fn is_for(&self, url: &Url) -> bool {
         self.port == url.port() && self.host.eq_ignore_ascii_case(url.host())
     }

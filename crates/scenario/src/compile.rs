@@ -1,5 +1,4 @@
-//! The form of a file to a scenario that may be driven. Everything that can be refused is refused here, with its
-//! place.
+//! From a parsed file to a scenario that can be driven. Everything that can be refused is refused here, with its place.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,18 +16,18 @@ use crate::table::{Table, TableSource};
 use crate::template::{Template, Value};
 use crate::web;
 
-/// What a scenario needs from around it.
+/// What compiling a scenario needs from its caller.
 pub struct Surroundings<'a> {
-    /// What all randomness depends on.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Reads a file that the scenario names, as it names it.
+    /// Reads a file by the name that the scenario gives it.
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// When the run begins, in seconds of Unix time.
+    /// When the run begins, in Unix seconds.
     pub now: i64,
 }
 
-/// Works out what `file` means.
+/// Compiles `file`.
 ///
 /// # Errors
 ///
@@ -83,7 +82,7 @@ impl Compiler<'_> {
         let (seed, now) = (self.around.seed, self.around.now);
         let (spans, steps): (Vec<_>, Vec<_>) = steps.into_iter().map(|read| (read.span, read.step)).unzip();
         let scenario = Scenario { seed, targets, steps, plays, turns, tables, ordinals, keep_body, now };
-        // What is filled in changes nothing of this.
+        // What is filled in later cannot change any of this.
         for (span, step) in spans.iter().zip(&scenario.steps) {
             scenario
                 .request(step, &Nothing, None)
@@ -248,7 +247,7 @@ impl Compiler<'_> {
             all.push(Read { span: name_span(request), given: request.get_ref().name.is_some(), step });
         }
         let start = usize::from(first);
-        // What later steps want of a value is known only now.
+        // What later steps require of a captured value is known only now.
         for step in &mut all[start..] {
             for capture in &mut step.step.web.captures {
                 capture.needs = scope.captured()[usize::from(capture.slot)].needs;
@@ -269,7 +268,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Where names are captured that step `index` of `journey` cannot use.
+    /// The names that step `index` of `journey` cannot use, and where they are captured.
     fn captured_by(&self, journey: &str, index: usize) -> BTreeMap<String, String> {
         let mut elsewhere = BTreeMap::new();
         for (number, other) in self.file.journeys.iter().enumerate() {
@@ -294,7 +293,7 @@ impl Compiler<'_> {
         elsewhere
     }
 
-    /// Two kinds of one name could not be distinguished in the report.
+    /// Two kinds with the same name could not be distinguished in a report.
     fn name_apart(&self, steps: &mut [Read]) -> Result<(), Slip> {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
         for named in steps {
@@ -377,7 +376,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A step, and where its name stands.
+/// A step, and the place of its name in the file.
 pub(crate) struct Read {
     span: crate::place::Span,
     given: bool,
@@ -388,7 +387,7 @@ fn name_span(request: &Spanned<Request>) -> crate::place::Span {
     request.get_ref().name.as_ref().map_or_else(|| request.span(), Spanned::span)
 }
 
-/// The place of the next step in the list of all.
+/// The index of the next step in the list of all steps.
 fn place_of(all: &[Read], span: &crate::place::Span) -> Result<u16, Slip> {
     let what = || Slip::new(span, format!("more than {} requests and steps; split the scenario", u16::MAX));
     u16::try_from(all.len()).ok().filter(|place| *place < u16::MAX).ok_or_else(what)
@@ -412,7 +411,7 @@ fn weight(given: Option<&Spanned<u32>>) -> Result<u32, Slip> {
     }
 }
 
-/// Which tables the texts of `steps` use.
+/// The tables that the texts of `steps` use.
 fn tables_of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<u16> {
     let mut tables = Vec::new();
     for step in steps {
@@ -427,7 +426,7 @@ fn tables_of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<u16> {
     tables
 }
 
-/// As on the command line: a certificate and its key, and not some certificates where any will do.
+/// As on the command line: a certificate needs its key, and a CA bundle excludes `insecure`.
 fn tls(own: &format::Tls) -> Result<Tls, Slip> {
     let path = |file: &Spanned<String>| PathBuf::from(file.get_ref());
     let identity = match (&own.cert, &own.key) {
@@ -443,6 +442,6 @@ fn tls(own: &format::Tls) -> Result<Tls, Slip> {
     Ok(Tls { insecure: own.insecure, ca, identity, server_name: own.server_name.clone() })
 }
 
-/// How much of a body is kept unless the file says otherwise: pages and responses of interfaces fit, and a thousand
-/// journeys in progress take a gigabyte at the very most.
+/// Default for how much of a body is kept: enough for pages and API responses, and a thousand journeys in progress use
+/// at most a gigabyte.
 const KEEP_BODY: usize = 1 << 20;

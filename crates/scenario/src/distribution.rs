@@ -1,8 +1,8 @@
-//! Distributions of whole numbers for parameters: keys that are hot, rows near the middle, one after the other.
+//! Distributions of whole numbers for parameters: hot keys, rows near the middle, sequences.
 //!
-//! Each is a pure function of the seed, the unit's number and the place in the file, so the same run asks for the same
-//! values whatever the number of workers. The definitions are those that users of sysbench and pgbench know; each has
-//! a closed form, which its test holds it to.
+//! Each is a pure function of the seed, the unit's number and the place in the file, so the same run requests the same
+//! values whatever the number of workers. The definitions are those that users of sysbench and pgbench know; each has a
+//! closed form, which its test checks it against.
 
 use libm::{exp, log, log1p, pow};
 
@@ -19,7 +19,7 @@ pub(crate) struct Distribution {
 /// The shape of a distribution over *N* values, number 1 of which is `low`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
-    /// All alike.
+    /// All with the same probability.
     Uniform,
     /// Value number *k* with a probability in proportion to 1/*k*^s.
     Zipf(f64),
@@ -29,14 +29,14 @@ pub(crate) enum Shape {
     Exponential(f64),
     /// Sysbench's `pareto`: the share *h* of the values is drawn in 1 - *h* of the cases, `low` most often.
     Pareto(f64),
-    /// Sysbench's `special`: in 75 % of the cases evenly one of the middle 1 % of the values, in the others the mean
-    /// of twelve even draws.
+    /// Sysbench's `special`: in 75 % of the cases evenly one of the middle 1 % of the values, otherwise the mean of
+    /// twelve even draws.
     Special,
-    /// One after the other by the unit's number, and again from `low`.
+    /// In order of the unit's number, starting again at `low` after `high`.
     Sequence,
 }
 
-// A parameter is within its bounds, so it is a number and equal to itself.
+// Parameters are checked against their bounds, so they are never NaN.
 impl Eq for Shape {}
 
 impl Distribution {
@@ -44,7 +44,7 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// What is wrong and what to write; `None` where `words` name no distribution.
+    /// What is wrong and what to write instead; `None` if `words` name no distribution.
     pub(crate) fn parse(words: &[&str]) -> Option<Result<Distribution, String>> {
         let (&name, rest) = words.split_first()?;
         let known = KNOWN.iter().find(|known| known.name == name)?;
@@ -56,7 +56,7 @@ impl Distribution {
         let Distribution { low, high, shape } = self;
         let first = draw(seed, n, id);
         let count = (high - low) as f64 + 1.0;
-        // 0 at least and below `count`, but for rounding.
+        // At least 0, and below `count` except for rounding.
         let at = |offset: f64| low + (offset as u64).min(high - low);
         match shape {
             Shape::Uniform => between(first, low, high),
@@ -89,7 +89,7 @@ const SPECIAL_DRAWS: u64 = 12;
 /// A distribution that a file may name.
 struct Known {
     name: &'static str,
-    /// Its parameter if there is none given, and the bounds of what may be given.
+    /// Default parameter, and the bounds of what may be given.
     parameter: Option<(f64, f64, f64)>,
     shape: fn(f64) -> Shape,
 }
@@ -143,19 +143,19 @@ impl Known {
     }
 }
 
-/// Above 0 and at most 1, in steps of 2^-53: its logarithm is finite.
+/// Above 0 and at most 1, in steps of 2^-53, so its logarithm is finite.
 fn unit(draw: u64) -> f64 {
     ((draw >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// A standard normal number between `-limit` and `limit`: the first of Box and Muller's that is there. With a limit of
-/// 2 or more, one of twenty is refused at most.
+/// A standard normal number between `-limit` and `limit`: the first such draw of the Box-Muller method. With a limit of
+/// 2 or more, at most one in twenty is rejected.
 fn truncated_normal(first: u64, limit: f64) -> f64 {
     let normal = |pair: u64| {
         let (radius, turn) = (unit(nth_draw(first, 2 * pair)), unit(nth_draw(first, 2 * pair + 1)));
         (-2.0 * log(radius)).sqrt() * libm::cos(std::f64::consts::TAU * turn)
     };
-    // Without an end this would be a loop over any file's parameter; 20^-64 never comes.
+    // Bounded, because a loop could be long for some parameter in a file; with 20^-64 the fallback never occurs.
     (0..64).map(normal).find(|z| z.abs() < limit).unwrap_or(0.0)
 }
 
@@ -164,7 +164,8 @@ fn truncated_normal(first: u64, limit: f64) -> f64 {
 struct Zipf {
     count: f64,
     s: f64,
-    /// The integral up to half a rank after the last, and up to half a rank after the first, less the first's own.
+    /// The integral up to half a rank after the last, and up to half a rank after the first, minus the first rank's
+    /// value.
     most: f64,
     least: f64,
 }
@@ -177,7 +178,7 @@ impl Zipf {
         zipf
     }
 
-    /// From 1 to the count. More than 1.3 tries in the mean are never needed.
+    /// A rank from 1 to the count. Needs at most 1.3 tries on average.
     fn rank(&self, first: u64) -> u64 {
         for nth in 0..64 {
             let u = self.most + unit(nth_draw(first, nth)) * (self.least - self.most);
@@ -190,7 +191,7 @@ impl Zipf {
         1
     }
 
-    /// The integral of x^-s from 1 to `x`: (x^(1 - s) - 1) / (1 - s), which is the logarithm where s is 1.
+    /// The integral of x^-s from 1 to `x`: (x^(1 - s) - 1) / (1 - s), or the logarithm if s is 1.
     fn integral(&self, x: f64) -> f64 {
         let (log_x, t) = (log(x), 1.0 - self.s);
         if (t * log_x).abs() < 1e-8 { log_x * (1.0 + t * log_x / 2.0) } else { libm::expm1(t * log_x) / t }

@@ -1,4 +1,4 @@
-//! Text to the form of a scenario file, with `--set` laid over it, and errors that say where and what was meant.
+//! Parses a scenario file, with `--set` applied; errors give the place and what was probably meant.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use crate::format::File;
 use crate::place::{Slip, Sources, Span, did_you_mean, nearest};
 use crate::settings::RUN;
 
-/// Reads `text`, with `sets` (`key=value`) laid over it.
+/// Parses `text` with `sets` (`key=value`) applied.
 ///
 /// # Errors
 ///
-/// The first thing that is not of the form.
+/// The first thing that does not have the right form.
 pub(crate) fn read<'a>(text: &'a str, sets: &'a [String], sources: &mut Sources) -> Result<File, Slip> {
     let mut table = DeTable::parse(text).map_err(|error| slip(&error))?;
     for set in sets {
@@ -24,7 +24,7 @@ pub(crate) fn read<'a>(text: &'a str, sets: &'a [String], sources: &mut Sources)
     File::deserialize(toml::de::Deserializer::from(table)).map_err(|error| slip(&error))
 }
 
-/// An error of the reader in our words.
+/// An error of the TOML parser in our words.
 fn slip(error: &toml::de::Error) -> Slip {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
@@ -34,7 +34,7 @@ fn slip(error: &toml::de::Error) -> Slip {
             None if message == "invalid type: map, expected a sequence" => {
                 "an entry of a list is written with two brackets, as [[request]]".to_owned()
             }
-            // The reader speaks of its own types.
+            // The parser mentions its own types.
             None => ["u32", "u64", "usize"].iter().fold(message.to_owned(), |text, number| {
                 text.replace(&format!("expected {number}"), "expected a whole number")
             }),
@@ -52,7 +52,7 @@ fn unknown(rest: &str) -> String {
     }
 }
 
-/// Puts the value of `key=value` in its place.
+/// Puts the value of `key=value` into the table.
 fn lay_over<'a>(table: &mut DeTable<'a>, set: &'a str, span: &Span) -> Result<(), Slip> {
     let (key, text) = set
         .split_once('=')
@@ -62,7 +62,7 @@ fn lay_over<'a>(table: &mut DeTable<'a>, set: &'a str, span: &Span) -> Result<()
     place(table, &path, value(text.trim(), span), span)
 }
 
-/// A bare key is one of `[vars]` or of `[run]`.
+/// A key without dots belongs to `[vars]` or `[run]`.
 fn full_path(table: &DeTable<'_>, key: &str, span: &Span) -> Result<Vec<String>, Slip> {
     let parts: Vec<String> = key.split('.').map(|part| part.trim().trim_matches('"').to_owned()).collect();
     if parts.iter().any(String::is_empty) {
@@ -105,7 +105,7 @@ fn place<'a>(
     let (first, rest) = path.split_first().expect("a key has at least one part");
     let key = Spanned::new(span.clone(), Cow::Owned(first.clone()));
     if rest.is_empty() {
-        // The place of a key that is in the file already is that of the set from now on.
+        // From now on the key has the place of the `--set`, even if the file has it, too.
         table.remove(first.as_str());
         table.insert(key, value);
         return Ok(());
@@ -135,7 +135,7 @@ fn place<'a>(
     }
 }
 
-/// The value as TOML would read it, or as a text where it would not: `30s` needs no quotes here.
+/// The value as TOML would parse it, otherwise as a text: `30s` needs no quotes here.
 fn value<'a>(text: &'a str, span: &Span) -> Spanned<DeValue<'a>> {
     let read = DeValue::parse(text).ok().map(Spanned::into_inner);
     let value = match read {
@@ -145,7 +145,7 @@ fn value<'a>(text: &'a str, span: &Span) -> Spanned<DeValue<'a>> {
     Spanned::new(span.clone(), value)
 }
 
-/// Gives all that is within a value the place of its set.
+/// Gives everything within a value the place of its `--set`.
 fn respan<'a>(value: DeValue<'a>, span: &Span) -> DeValue<'a> {
     let again = |value: Spanned<DeValue<'a>>| Spanned::new(span.clone(), respan(value.into_inner(), span));
     match value {

@@ -1,34 +1,34 @@
-//! What becomes of a value where it is put: nothing that came from a file or a response may change the form of the
-//! request that it is in.
+//! Escapes a value for the place where it is inserted: nothing that came from a file or a response may change the
+//! structure of the request.
 
 use std::fmt::Write;
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Escape {
-    /// As it is: in a body, where nothing is known of the form.
+    /// Unchanged: in a body of unknown format.
     Raw,
     /// Percent-encoded, slashes included: a segment of a path, a value of a query or a form.
     Percent,
-    /// A path with its query, as a server gave it: only what no URL may hold is percent-encoded. Of a whole URL the
-    /// scheme and the host are left out.
+    /// A path with its query, as a server sent it: only what a URL cannot contain is percent-encoded. Scheme and host
+    /// of a whole URL are left out.
     Path,
     /// The inside of a JSON string.
     Json,
     /// A JSON number, without quotes.
     Number,
-    /// The value of a header: line ends and other control characters are left out. They have been refused before.
+    /// The value of a header: line ends and other control characters are left out. They were refused earlier.
     Header,
 }
 
-/// Writes `value` as `escape` says.
+/// Appends `value` to `out`, escaped as `escape` requires.
 pub(crate) fn write(value: &str, escape: Escape, out: &mut String) {
     match escape {
         Escape::Raw => out.push_str(value),
         Escape::Percent => percent(value, is_unreserved, out),
         Escape::Path => percent(without_host(value), is_of_path, out),
         Escape::Json => json(value, out),
-        // What is no number was refused before it came here; should it come all the same, it is a string.
+        // Values that are not numbers were refused earlier; one that comes through nevertheless becomes a string.
         Escape::Number if is_json_number(value) => out.push_str(value),
         Escape::Number => {
             out.push('"');
@@ -39,14 +39,14 @@ pub(crate) fn write(value: &str, escape: Escape, out: &mut String) {
     }
 }
 
-/// Whether `value` can be put into a header as it is.
+/// Whether `value` can be put into a header unchanged.
 pub(crate) fn fits_header(value: &str) -> bool {
     value.chars().all(is_of_header)
 }
 
 pub(crate) fn is_json_number(value: &str) -> bool {
     let begins = value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    // The reader of JSON also takes white space around it.
+    // The JSON parser also accepts white space around the number.
     begins
         && value.ends_with(|c: char| c.is_ascii_digit())
         && serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok()
@@ -71,7 +71,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// What may stand raw in a path with its query. A fragment is never sent, so `#` is none.
+/// What may appear unencoded in a path with its query. A fragment is never sent, so `#` is encoded.
 fn is_of_path(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"#<>\\^`{|}".contains(&byte)
 }
@@ -127,7 +127,7 @@ mod tests {
             prop_assert!(fits_header(&written(&value, Escape::Header)));
         }
 
-        /// If this fails, a value closes its string and adds fields of its own.
+        /// If this fails, a value ends its JSON string and adds fields.
         #[test]
         fn no_value_leaves_its_place_in_json(value in "(?s).*") {
             let text = format!("{{\"a\":\"{}\",\"b\":{}}}", written(&value, Escape::Json), written(&value, Escape::Number));

@@ -1,6 +1,6 @@
-//! The form of a scenario file: what may be written, as it is written. The source of `formats/scenario.schema.json`.
+//! The form of a scenario file, as written. The source of `formats/scenario.schema.json`.
 //!
-//! What it means, and whether it can be done, is worked out in `compile`.
+//! Its meaning, and whether it can be done, is worked out in `compile`.
 
 #[cfg(test)]
 use std::collections::BTreeMap;

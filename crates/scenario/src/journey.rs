@@ -1,5 +1,5 @@
-//! Where a unit of demand is in its journey, and what the texts of its steps are filled in from. Whatever protocol
-//! the steps speak.
+//! The position of a unit of demand in its journey, and what the texts of its steps are filled in from. Independent of
+//! the steps' protocol.
 
 use units::Nanos;
 
@@ -16,7 +16,7 @@ pub(crate) struct Position {
     pub step: u16,
 }
 
-/// What a step's texts are filled in from.
+/// The values that a step's texts are filled in from.
 pub(crate) struct Filling<'a> {
     pub scenario: &'a Scenario,
     pub n: u64,

@@ -1,7 +1,7 @@
 //! Scenario files: what a run sends, read from TOML and checked before anything is sent.
 //!
-//! [`Draft::read`] reads the form, [`Draft::compile`] works out what it means, and [`Scenario`] is the script of a run.
-//! Nothing here sends, reads a clock or opens a file: files come through a closure of the caller's.
+//! [`Draft::read`] parses, [`Draft::compile`] works out the meaning, and [`Scenario`] is the script of a run. Nothing
+//! here sends, reads a clock or opens a file: files are read through a closure of the caller.
 
 mod compile;
 mod distribution;
@@ -35,18 +35,18 @@ pub use web::{Journey, Taken};
 use crate::place::{Sources, Span};
 use crate::settings::Key;
 
-/// A scenario file that is of the form, with what `--set` laid over it.
+/// A scenario file of the right form, with `--set` applied.
 pub struct Draft {
     sources: Sources,
     file: format::File,
 }
 
 impl Draft {
-    /// Reads `text`, which is called `name` in errors, and lays `sets` (`key=value`) over it.
+    /// Parses `text`, which is called `name` in errors, and applies `sets` (`key=value`).
     ///
     /// # Errors
     ///
-    /// [`Mistake`] at the first thing that is not of the form.
+    /// [`Mistake`] at the first thing that does not have the right form.
     pub fn read(name: &str, text: &str, sets: &[String]) -> Result<Draft, Mistake> {
         let mut sources = Sources::new(name, text);
         match document::read(text, sets, &mut sources) {
@@ -55,11 +55,11 @@ impl Draft {
         }
     }
 
-    /// The options that the file gives.
+    /// The options that the file sets.
     ///
     /// # Errors
     ///
-    /// [`Mistake`] where a key is not known or its value is not of its form.
+    /// [`Mistake`] for an unknown key or a value of the wrong form.
     pub fn settings(&self) -> Result<Vec<Setting>, Mistake> {
         let mut found = Vec::new();
         let mut add = |key: &'static Key, values: Vec<String>, span: Span| {
@@ -76,7 +76,7 @@ impl Draft {
         Ok(found)
     }
 
-    /// The values that the file gives besides options: its variables, and where its servers are.
+    /// Values that the file sets besides options: its variables, and the addresses of its servers.
     pub fn values(&self) -> Vec<(String, String, SettingOrigin)> {
         let origin =
             |span: &Span| if self.sources.is_set(span) { SettingOrigin::Set } else { SettingOrigin::File };
@@ -90,7 +90,7 @@ impl Draft {
         vars.chain(urls).collect()
     }
 
-    /// Works out what the file means.
+    /// Compiles the file.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where something stands: a span of the file or of a `--set`, as `file:line:column`. And what is wrong there.
+//! Places: a span of the file or of a `--set`, as `file:line:column`; and what is wrong there.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{place}: {what}")]
 pub struct Mistake {
-    /// `file:line:column`, or the `--set` it came by.
+    /// `file:line:column`, or the `--set` it came from.
     pub place: String,
     pub what: String,
 }
@@ -28,12 +28,12 @@ impl Slip {
     }
 }
 
-/// The texts that a scenario was put together from: the file, then each `--set`, as if they were one text.
+/// The texts that make up a scenario: the file, then each `--set`, as if they were one text.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     name: String,
     file: String,
-    /// Each with the offset at which it stands behind the file.
+    /// Each `--set` with its offset after the file.
     sets: Vec<(usize, String)>,
 }
 
@@ -42,7 +42,7 @@ impl Sources {
         Sources { name: name.to_owned(), file: file.to_owned(), sets: Vec::new() }
     }
 
-    /// Adds a `--set`. Gives the span that stands for it.
+    /// Adds a `--set`. Returns its span.
     pub(crate) fn add_set(&mut self, text: &str) -> Span {
         let start = self.sets.last().map_or(self.file.len() + 1, |(start, last)| start + last.len() + 1);
         self.sets.push((start, text.to_owned()));
@@ -53,12 +53,12 @@ impl Sources {
         span.start > self.file.len()
     }
 
-    /// What is in the file at `span`; nothing for a `--set`.
+    /// The text of the file at `span`; empty for a `--set`.
     pub(crate) fn slice(&self, span: &Span) -> &str {
         self.file.get(span.clone()).unwrap_or("")
     }
 
-    /// `span`, narrowed to where `part` is in it.
+    /// `span`, narrowed to the first `part` within it.
     pub(crate) fn narrow(&self, span: &Span, part: &str) -> Span {
         match self.slice(span).find(part) {
             Some(at) => span.start + at..span.start + at + part.len(),
@@ -78,24 +78,24 @@ impl Sources {
     }
 
     pub(crate) fn mistake(&self, slip: &Slip) -> Mistake {
-        // An error is one line, whatever the texts that it quotes hold.
+        // An error is one line, whatever texts it quotes.
         let what =
             slip.what.split(['\n', '\r']).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
         Mistake { place: self.place(&slip.span), what }
     }
 }
 
-/// Of `known`, the one that was probably meant by `given`.
+/// The name in `known` that `given` was probably meant to be.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(given);
     let near =
         known.into_iter().map(|name| (distance(&folded, &fold(name)), name)).min_by_key(|(far, _)| *far);
-    // A third of the letters wrong is still a slip; more is another word.
+    // Up to a third of the letters may differ; beyond that it is another word.
     near.filter(|(far, name)| *far <= (name.len().max(given.len()) / 3).max(1) && *far < name.len())
         .map(|(_, name)| name)
 }
 
-/// `; did you mean ...`, where there is something to offer.
+/// `; did you mean ...`, or nothing if no name is near.
 pub(crate) fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
@@ -105,7 +105,7 @@ fn fold(name: &str) -> Vec<char> {
     name.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// Letters to insert, delete, replace or swap with their neighbour.
+/// Number of letters to insert, delete, replace or swap with their neighbour.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
     rows[0] = (0..=b.len()).collect();

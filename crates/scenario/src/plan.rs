@@ -1,4 +1,4 @@
-//! What a scenario came to, once everything in it was found good: kinds, plays, servers, rows.
+//! A compiled scenario: kinds, plays, servers, rows.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use crate::template::{Moment, Template};
 use crate::think::Think;
 use crate::web::WebStep;
 
-/// A scenario that may be driven: the script of a run, and what the run must know of it.
+/// A scenario that can be driven: the script of a run, and what the run must know about it.
 #[derive(Debug)]
 pub struct Scenario {
     pub(crate) seed: u64,
     pub(crate) targets: Vec<Server>,
-    /// Every request, those of one play next to each other.
+    /// All requests; those of one play are consecutive.
     pub(crate) steps: Vec<Step>,
     pub(crate) plays: Vec<Play>,
-    /// The play of each turn; unit `n` takes turn `n` modulo its length.
+    /// The play of each turn; unit `n` takes turn `n` modulo the number of turns.
     pub(crate) turns: Vec<u32>,
     pub(crate) tables: Vec<Table>,
-    /// For each table, which of the units that use it a unit is.
+    /// For each table, the ordinal of a unit among the units that use it.
     pub(crate) ordinals: Vec<Ordinals>,
     /// How much of a body is kept.
     pub(crate) keep_body: usize,
-    /// When the run begins, in seconds of Unix time: cookies that ended before it are over.
+    /// When the run begins, in Unix seconds: cookies that expired before that are dropped.
     pub(crate) now: i64,
 }
 
@@ -35,43 +35,43 @@ pub struct Server {
     pub url: Url,
     pub tls: Tls,
     pub(crate) base: String,
-    /// Its URL as it is written, where some of it came from the environment.
+    /// Its URL with placeholders, if some of it came from the environment.
     pub(crate) hidden: Option<String>,
     pub(crate) headers: Vec<(String, Template)>,
 }
 
-/// How a server proves itself, and how we do. Files stand next to the scenario.
+/// How the server is verified, and the client's certificate. Paths are relative to the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Any certificate will do.
+    /// Accepts any certificate.
     pub insecure: bool,
     /// The certificates to trust.
     pub ca: Option<PathBuf>,
-    /// Our certificate and its key.
+    /// The client's certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// The name to ask for and to expect.
+    /// The name to send (SNI) and to verify.
     pub server_name: Option<String>,
 }
 
-/// A request that stands alone, or steps that follow each other.
+/// A single request, or steps that follow each other.
 #[derive(Debug)]
 pub(crate) struct Play {
-    /// `None` for a request that stands alone.
+    /// `None` for a single request.
     pub journey: Option<String>,
-    /// Its number among the journeys; `None` for a request that stands alone.
+    /// Its number among the journeys; `None` for a single request.
     pub number: Option<u16>,
     pub weight: u32,
-    /// Its steps' places in the list of all.
+    /// Index of its first step in the list of all.
     pub first: u16,
     pub steps: u16,
     pub cookies: bool,
     /// Values that its steps capture.
     pub slots: Vec<String>,
-    /// Which tables its texts use.
+    /// The tables that its texts use.
     pub tables: Vec<u16>,
 }
 
-/// One step of a journey, or a request that stands alone.
+/// One step of a journey, or a single request.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub name: String,
@@ -79,37 +79,37 @@ pub(crate) struct Step {
     pub target: u16,
     pub think: Think,
     pub think_draw: u64,
-    /// What is asked for over HTTP.
+    /// The HTTP part of the step.
     pub web: WebStep,
 }
 
-/// Which of the units that use a table a unit is.
+/// The ordinal of a unit among the units that use a table.
 #[derive(Debug)]
 pub(crate) enum Ordinals {
-    /// Every unit does.
+    /// Every unit uses it.
     All,
     Some {
-        /// How many units of one cycle of turns do.
+        /// How many units in one cycle of turns use it.
         per_cycle: u64,
-        /// How many before each turn of the cycle do.
+        /// How many turns before each turn of the cycle use it.
         before: Vec<u32>,
     },
 }
 
-/// A kind of request, whose figures stand apart.
+/// A kind of request, with figures of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestKind {
     pub name: String,
     /// The journey that it is a step of.
     pub journey: Option<String>,
-    /// No step of its journey comes before it.
+    /// Whether it is the first step of its journey.
     pub first: bool,
 }
 
-/// Why a run of a scenario ends before its time.
+/// Why a run of a scenario ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// Arrivals, at most.
+    /// Maximum number of arrivals.
     pub arrivals: u64,
     /// The data that is used up then.
     pub data: String,
@@ -134,7 +134,7 @@ impl Scenario {
         &self.targets
     }
 
-    /// How many units of demand there are rows for, where data is used once.
+    /// The number of units of demand for which there are rows, if some data is used only once.
     pub fn limit(&self) -> Option<Limit> {
         let once = self
             .tables
@@ -153,7 +153,7 @@ impl Scenario {
 impl Ordinals {
     /// # Panics
     ///
-    /// When `uses` is empty: there is no run without turns.
+    /// When `uses` is empty: every run has turns.
     pub(crate) fn new(uses: &[bool]) -> Ordinals {
         if uses.iter().all(|uses| *uses) {
             return Ordinals::All;
@@ -168,7 +168,7 @@ impl Ordinals {
         Ordinals::Some { per_cycle: u64::from(count), before }
     }
 
-    /// Which one unit `n` is, from 0.
+    /// The ordinal of unit `n`, from 0.
     pub(crate) fn of(&self, n: u64) -> u64 {
         match self {
             Ordinals::All => n,
@@ -179,7 +179,7 @@ impl Ordinals {
         }
     }
 
-    /// The number of the first unit for which there is no row any more.
+    /// The number of the first unit for which there is no row left.
     fn units_for(&self, rows: u64) -> u64 {
         match self {
             Ordinals::All => rows,
@@ -196,7 +196,7 @@ impl Ordinals {
     }
 }
 
-/// For texts in which nothing has to be filled in.
+/// For texts without placeholders.
 pub(crate) struct Nothing;
 
 impl Moment for Nothing {
@@ -226,7 +226,7 @@ mod tests {
         let ordinals = Ordinals::new(&[false, true, true, false]);
         let users: Vec<u64> = [1, 2, 5, 6, 9].iter().map(|n| ordinals.of(*n)).collect();
         assert_eq!(users, [0, 1, 2, 3, 4]);
-        // With four rows the units 1, 2, 5 and 6 have one; unit 9 would be the first without.
+        // With four rows, units 1, 2, 5 and 6 have one; unit 9 would be the first without.
         assert_eq!(ordinals.units_for(4), 9);
         assert_eq!(ordinals.units_for(3), 6);
         assert_eq!(ordinals.units_for(1), 2);

@@ -1,20 +1,20 @@
-//! JSON pointers (RFC 6901), followed while the text is read: what lies next to the way is passed over, not kept, so
-//! a hostile answer takes no more memory than its text.
+//! JSON pointers (RFC 6901), followed while the text is parsed: values off the path are skipped, not stored, so a
+//! hostile response takes no more memory than its text.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The way to one value.
+/// The path to one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pointer(Vec<String>);
 
-/// What was looked into is no JSON, or nested too deep to say: of what it holds nothing is known.
+/// The text is not JSON, or nested too deep: nothing is known about its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoJson;
 
-/// As it is written.
+/// The pointer as text.
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|name| write!(f, "/{}", name.replace('~', "~0").replace('/', "~1")))
@@ -22,12 +22,12 @@ impl fmt::Display for Pointer {
 }
 
 impl Pointer {
-    /// The name of what it points at; empty where that is the whole document.
+    /// The last name in the pointer; empty for the whole document.
     pub(crate) fn last_name(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// `None` where `text` is neither empty nor begins with a slash, or escapes what cannot be escaped.
+    /// `None` if `text` is neither empty nor begins with a slash, or has an invalid escape.
     pub(crate) fn parse(text: &str) -> Option<Pointer> {
         if text.is_empty() {
             return Some(Pointer(Vec::new()));
@@ -38,11 +38,11 @@ impl Pointer {
 
     /// The value's own JSON text; `None` if there is none.
     ///
-    /// Nesting is bounded by the reader of JSON, at 128.
+    /// Nesting is limited to 128 by the JSON parser.
     ///
     /// # Errors
     ///
-    /// [`NoJson`], which is not absence: a page that says the server is down has no `/error` in it either.
+    /// [`NoJson`], which differs from absence: an HTML page that reports an outage has no `/error` either.
     pub(crate) fn find(&self, json: &[u8]) -> Result<Option<Box<RawValue>>, NoJson> {
         let mut reader = serde_json::Deserializer::from_slice(json);
         let found = Way(&self.0).deserialize(&mut reader).map_err(|_| NoJson)?;
@@ -51,7 +51,7 @@ impl Pointer {
     }
 }
 
-/// What a value is as a text: a string's contents, any other value's JSON. `None` for null.
+/// A value as text: a string's contents, any other value's JSON. `None` for null.
 pub(crate) fn as_text(value: &RawValue) -> Option<String> {
     match value.get().as_bytes().first()? {
         b'"' => serde_json::from_str(value.get()).ok(),
@@ -74,7 +74,7 @@ fn unescape(token: &str) -> Option<String> {
     Some(text)
 }
 
-/// What is left of the way.
+/// The rest of the path.
 struct Way<'a>(&'a [String]);
 
 impl<'de> DeserializeSeed<'de> for Way<'_> {
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for Way<'_> {
         let mut found = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == self.0[0] {
-                // Of a key that stands twice, the last counts.
+                // If a key occurs twice, the last one counts.
                 found = map.next_value_seed(Way(&self.0[1..]))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
@@ -199,7 +199,7 @@ mod tests {
         check(r#"{"a": 1, "a": 2}"#, "/a", Some("2"));
     }
 
-    /// If this fails, a hostile answer ends the process by its nesting.
+    /// If this fails, the nesting of a hostile response crashes the process.
     #[test]
     fn what_is_no_json_or_nested_too_deep_holds_nothing() {
         let find = |json: &str, pointer: &str| Pointer::parse(pointer).unwrap().find(json.as_bytes()).err();

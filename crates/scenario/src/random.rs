@@ -1,5 +1,5 @@
-//! Randomness that depends on the seed and on what is drawn, never on who draws when: the same run, whatever the
-//! number of workers.
+//! Randomness that depends on the seed and on what is drawn, never on which worker draws when: the same run, whatever
+//! the number of workers.
 
 /// The draw `id` of unit `n` of a run.
 pub(crate) fn draw(seed: u64, n: u64, id: u64) -> u64 {
@@ -21,13 +21,13 @@ pub(crate) fn uuid(first: u64, second: u64) -> String {
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
 }
 
-/// The `nth` of the draws that follow from one.
+/// The `nth` of the draws derived from one.
 pub(crate) fn nth_draw(draw: u64, nth: u64) -> u64 {
-    // Odd, so that no two of a draw's are the same; another step than the generator's own.
+    // Odd, so that all draws derived from one differ; another step than the generator's own.
     mix(draw.wrapping_add(nth.wrapping_mul(0xd1b5_4a32_d192_ed03)))
 }
 
-/// Every input gives another output, and neighbours have nothing in common.
+/// A bijection that scatters neighbouring inputs.
 fn mix(value: u64) -> u64 {
     schedule::splitmix64(value)
 }
@@ -46,7 +46,7 @@ mod tests {
         for n in 0..6_000 {
             counts[between(draw(1, n, 0), 1, 6) as usize - 1] += 1;
         }
-        // Binomial with mean 1000 and deviation 29: five of those.
+        // Binomial with mean 1000 and standard deviation 29: five of those.
         assert!(counts.iter().all(|count| (855..=1_145).contains(count)), "{counts:?}");
         assert_eq!(between(u64::MAX, 0, u64::MAX), u64::MAX);
     }

@@ -95,7 +95,7 @@ fn table_schema(known: &[Key]) -> Schema {
     Schema::try_from(table).expect("an object is a schema")
 }
 
-/// What a value of this form may be in the file.
+/// The schema of a value of this form.
 fn form_schema(form: Form) -> Value {
     match form {
         Form::Count => json!({ "type": ["integer", "string"] }),

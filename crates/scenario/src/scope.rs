@@ -1,7 +1,7 @@
-//! Which names a text may use, and what each stands for.
+//! The names that a text may use, and what each refers to.
 //!
 //! A name is a variable of the file, a column of its data, a value captured by an earlier step, an environment
-//! variable, or built in. What is not known is an error at load, with its place and the nearest name that is.
+//! variable, or built in. An unknown name is an error at load, with its place and the nearest known name.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::escape::{Escape, fits_header};
 use crate::place::{Slip, Sources, Span, did_you_mean};
 use crate::template::{Cut, Piece, Template, Value, cut};
 
-/// Where a text stands, which decides how values in it are written.
+/// The kind of place a text is in, which decides how values in it are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Context {
     Path,
@@ -24,7 +24,7 @@ pub(crate) enum Context {
     Variable,
 }
 
-/// The names of a scenario. Those of captures come and go with the journey that is being read.
+/// The names of a scenario. Those of captures change with the journey that is being read.
 pub(crate) struct Scope<'a> {
     pub sources: &'a Sources,
     pub environment: &'a dyn Fn(&str) -> Option<String>,
@@ -32,12 +32,12 @@ pub(crate) struct Scope<'a> {
     variables: BTreeMap<String, Template>,
     pub tables: Vec<TableUse>,
     captured: Vec<Captured>,
-    /// Captured somewhere else: by a later step, or in another journey.
+    /// Captured elsewhere: by a later step, or in another journey.
     elsewhere: BTreeMap<String, String>,
     draws: u64,
 }
 
-/// What the texts want of a data file.
+/// How the texts use a data file.
 pub(crate) struct TableUse {
     pub name: String,
     pub columns: Vec<ColumnUse>,
@@ -45,7 +45,7 @@ pub(crate) struct TableUse {
 
 pub(crate) struct ColumnUse {
     pub name: String,
-    /// Where it is first asked for.
+    /// Where it is first used.
     pub span: Span,
     pub needs: Needs,
 }
@@ -54,14 +54,14 @@ pub(crate) struct ColumnUse {
 #[derive(Debug, Clone)]
 pub(crate) struct Captured {
     pub name: String,
-    /// What the texts of later steps want of it.
+    /// What the texts of later steps require of it.
     pub needs: Needs,
 }
 
-/// What a value must be, to stand where it is used.
+/// What a value must satisfy in the places where it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Needs {
-    /// No control characters: it is in a header.
+    /// No control characters, because it is used in a header.
     pub header: bool,
     pub number: bool,
 }
@@ -100,18 +100,18 @@ impl<'a> Scope<'a> {
         self.variables.insert(name.to_owned(), template);
     }
 
-    /// A journey begins: nothing is captured yet. `elsewhere` says where other names are captured.
+    /// Begins a journey: nothing is captured yet. `elsewhere` has the names that are captured elsewhere.
     pub(crate) fn begin_journey(&mut self, elsewhere: BTreeMap<String, String>) {
         self.captured.clear();
         self.elsewhere = elsewhere;
     }
 
-    /// Another step of the journey is read: `elsewhere` says where names are captured that it cannot use.
+    /// Continues with another step of the journey: `elsewhere` has the captured names that it cannot use.
     pub(crate) fn look_elsewhere(&mut self, elsewhere: BTreeMap<String, String>) {
         self.elsewhere = elsewhere;
     }
 
-    /// A step captures `name`: the texts of the steps after it may use it. Gives its slot.
+    /// A step captures `name`, so the texts of later steps may use it. Returns its slot.
     pub(crate) fn capture(&mut self, name: &str, span: &Span) -> Result<u16, Slip> {
         if let Some(what) = self.taken(name) {
             return Err(Slip::new(
@@ -120,7 +120,7 @@ impl<'a> Scope<'a> {
             ));
         }
         if let Some(slot) = self.captured.iter().position(|captured| captured.name == name) {
-            // Captured again: the newest value counts.
+            // Captured again: the latest value counts.
             return Ok(slot as u16);
         }
         self.captured.push(Captured { name: name.to_owned(), needs: Needs::default() });
@@ -132,7 +132,7 @@ impl<'a> Scope<'a> {
         &self.captured
     }
 
-    /// What else goes by this name.
+    /// What else has this name already.
     pub(crate) fn taken(&self, name: &str) -> Option<&'static str> {
         match name {
             "n" | "seed" | "uuid" | "random" | "env" => Some("built in"),
@@ -142,14 +142,14 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A number for a draw of its own.
+    /// A number for an independent draw.
     pub(crate) fn next_draw(&mut self) -> u64 {
-        // Two: a UUID takes two draws.
+        // Plus two, because a UUID takes two draws.
         self.draws += 2;
         self.draws
     }
 
-    /// Reads a text that stands at `span`.
+    /// Parses a text whose place is `span`.
     pub(crate) fn template(&mut self, text: &str, span: &Span, context: Context) -> Result<Template, Slip> {
         let cuts = cut(text).map_err(|(what, part)| Slip { span: self.sources.narrow(span, part), what })?;
         let mut template = Template::default();
@@ -166,7 +166,7 @@ impl<'a> Scope<'a> {
         }
         let fixed = template.pieces().iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text),
-            // These were found fit as they were put in.
+            // Checked when they were inserted.
             Piece::Hidden { .. } | Piece::Value { .. } => None,
         });
         if context == Context::Header && !fixed.into_iter().all(|text| fits_header(text)) {
@@ -178,7 +178,7 @@ impl<'a> Scope<'a> {
         Ok(template)
     }
 
-    /// What `name` stands for.
+    /// The template that `name` refers to.
     fn value(&mut self, name: &str, span: &Span, escape: Escape, context: Context) -> Result<Template, Slip> {
         let one = |source| {
             let mut template = Template::default();
@@ -294,10 +294,10 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What other tools call the number of a journey.
+/// Names that other tools use for the number of a journey.
 const FOR_N: [&str; 5] = ["iteration", "iter", "caller", "vu", "number"];
 
-/// How a value in `context` is written.
+/// How a value in `context` is escaped.
 fn escape_of(context: Context, filter: &str, span: &Span) -> Result<Escape, Slip> {
     let own = match context {
         Context::Path | Context::Form => Escape::Percent,
@@ -326,7 +326,7 @@ fn escape_of(context: Context, filter: &str, span: &Span) -> Result<Escape, Slip
     }
 }
 
-/// The text around the values. That of a form's or a JSON's string is data as they are; elsewhere it is the form.
+/// The text around the values. In a form or a JSON string it is data too, and is escaped; elsewhere it is syntax.
 fn own_text(text: &str, context: Context) -> String {
     let escape = match context {
         Context::Form => Escape::Percent,
@@ -338,7 +338,7 @@ fn own_text(text: &str, context: Context) -> String {
     fit
 }
 
-/// A template whose values were raw, written for another place.
+/// A template whose values were raw, escaped for another place.
 fn written(template: &Template, escape: Escape, name: &str, span: &Span) -> Result<Template, Slip> {
     let mut out = Template::default();
     for piece in template.pieces() {
@@ -353,7 +353,7 @@ fn written(template: &Template, escape: Escape, name: &str, span: &Span) -> Resu
     Ok(out)
 }
 
-/// The text of `name`, as `escape` writes it.
+/// The text of `name`, escaped with `escape`.
 fn fit(text: &str, escape: Escape, name: &str, span: &Span) -> Result<String, Slip> {
     let needs = Needs { header: escape == Escape::Header, number: escape == Escape::Number };
     if !needs.hold(text) {

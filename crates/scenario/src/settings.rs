@@ -1,5 +1,5 @@
-//! The tables `[run]` and `[output]`: options of the command line by their own names, so that there is one place
-//! where each is read, and one list of what they may be called.
+//! The tables `[run]` and `[output]`: options of the command line under their own names, so that each is parsed in one
+//! place, and there is one list of names.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use toml::Spanned;
 use crate::place::{Slip, Span};
 use crate::values::Scalars;
 
-/// An option that the file gives.
+/// An option that the file sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The long name of the option, without its dashes.
     pub option: &'static str,
-    /// More than one where the option may be given again.
+    /// More than one if the option is repeated.
     pub values: Vec<String>,
     /// Its place in the file, for messages.
     pub place: String,
     pub origin: SettingOrigin,
 }
 
-/// Who gave an option that the command line did not give itself.
+/// Where an option comes from that is not on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingOrigin {
     File,
@@ -30,18 +30,18 @@ pub enum SettingOrigin {
     Set,
 }
 
-/// `[run]`, as it is written.
+/// `[run]` as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunSettings(pub Given);
 
-/// `[output]`, as it is written.
+/// `[output]` as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutputSettings(pub Given);
 
 /// Keys in file order, each with its values.
 pub(crate) type Given = Vec<(Spanned<String>, Spanned<Scalars>)>;
 
-/// A key, the option it stands for, and what it is for.
+/// A key, its option, and its description.
 pub(crate) struct Key {
     pub key: &'static str,
     pub option: &'static str,
@@ -50,7 +50,7 @@ pub(crate) struct Key {
     pub about: &'static str,
 }
 
-/// What a value looks like.
+/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Count,
@@ -134,7 +134,7 @@ const fn key(key: &'static str, option: &'static str, form: Form, about: &'stati
     Key { key, option, form, about }
 }
 
-/// The settings of a table, each checked for its form.
+/// The settings of a table, with the form of each value checked.
 pub(crate) fn read(
     given: &Given,
     known: &'static [Key],

@@ -1,4 +1,5 @@
-//! One request of the file to a step: its name, its server and its wait. What it asks for is its protocol's.
+//! From one request of the file to a step: its name, its server and its think time. What it sends depends on its
+//! protocol.
 
 use std::io;
 use std::path::Path;
@@ -12,18 +13,18 @@ use crate::scope::Scope;
 use crate::think::Think;
 use crate::web;
 
-/// What a step is in.
+/// What the steps of one journey or single request have in common.
 pub(crate) struct Common<'a> {
     pub file: &'a File,
     pub sources: &'a Sources,
     pub targets: &'a [Server],
     pub journey: Option<&'a Journey>,
-    /// No step follows it.
+    /// Whether it is the last step.
     pub last: bool,
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
 }
 
-/// Reads a request.
+/// Compiles a request.
 pub(crate) fn compile(
     request: &Spanned<Request>,
     common: &Common<'_>,

@@ -1,4 +1,4 @@
-//! Rows of data: read once, only the columns that are used, one text for all of them.
+//! Rows of data: read once, only the columns in use, one text for all of them.
 
 use crate::escape::is_json_number;
 use crate::format::{DataFormat, Order};
@@ -12,23 +12,23 @@ pub(crate) struct Table {
     pub name: String,
     pub order: Order,
     columns: usize,
-    /// All cells, row by row, one behind the other.
+    /// All cells, row by row, concatenated.
     text: String,
-    /// Where each cell ends.
+    /// End of each cell in `text`.
     ends: Vec<usize>,
-    /// What tells its draws from those of other tables.
+    /// Distinguishes its draws from those of other tables.
     draw: u64,
 }
 
-/// What a data file is, and what is wanted of it.
+/// A data file, and the columns in use.
 pub(crate) struct TableSource<'a> {
     pub name: &'a str,
-    /// As the scenario names it.
+    /// The name that the scenario gives it.
     pub file: &'a str,
     pub bytes: &'a [u8],
     pub format: DataFormat,
     pub delimiter: u8,
-    /// The names of a CSV's columns, where its first line has none.
+    /// The column names of a CSV whose first line does not contain them.
     pub names: Option<&'a [String]>,
     pub wanted: &'a [ColumnUse],
     pub order: Order,
@@ -38,7 +38,7 @@ pub(crate) struct TableSource<'a> {
 impl Table {
     /// # Errors
     ///
-    /// A column that is not there, at the place that asks for it; else what is wrong with a row.
+    /// For a missing column, a slip at the place that uses it; otherwise what is wrong with a row.
     pub(crate) fn read(source: &TableSource<'_>) -> Result<Table, Result<Slip, String>> {
         let mut table = Table {
             name: source.name.to_owned(),
@@ -62,12 +62,12 @@ impl Table {
         (self.ends.len() / self.columns.max(1)) as u64
     }
 
-    /// The row of unit `n` of a run, which is the `ordinal`th that uses this table.
+    /// The row for unit `n` of a run, the `ordinal`th unit that uses this table.
     pub(crate) fn row(&self, seed: u64, n: u64, ordinal: u64) -> u64 {
         match self.order {
             Order::Sequential => ordinal % self.rows(),
             Order::Random => between(draw(seed, n, self.draw), 0, self.rows() - 1),
-            // The run ends before there are more.
+            // The run ends before this is exceeded.
             Order::Once => ordinal.min(self.rows() - 1),
         }
     }
@@ -144,7 +144,7 @@ impl Table {
     }
 }
 
-/// A key, or keys within each other with dots between.
+/// A key, or nested keys separated by dots.
 fn within(object: &serde_json::Map<String, serde_json::Value>, name: &str) -> Option<String> {
     let value = match object.get(name) {
         Some(value) => value,
@@ -166,7 +166,7 @@ fn missing(source: &TableSource<'_>, column: &ColumnUse, names: &[String]) -> Sl
     Slip::new(&column.span, format!("{} has no column `{}`{advice}", source.file, column.name))
 }
 
-/// Whether a cell may stand where it is used.
+/// Whether a cell is valid where it is used.
 fn check(cell: &str, column: &ColumnUse, file: &str, line: u64) -> Result<(), String> {
     if column.needs.hold(cell) {
         return Ok(());

@@ -1,8 +1,7 @@
-//! Texts with `{{...}}` in them: read at load, filled in for each journey.
+//! Texts with `{{...}}` in them: parsed at load, filled in for each journey.
 //!
-//! What is filled in is made harmless for the place where it stands, so no value can end a line of a request's
-//! head, leave its segment of a path, or close a string of JSON. Which names there are is the business of
-//! [`Scope`](crate::scope::Scope).
+//! Values are escaped for their place, so that none can end a line of a request's head, leave its path segment, or
+//! close a JSON string. Which names exist is decided by [`Scope`](crate::scope::Scope).
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,7 +10,7 @@ use crate::distribution::Distribution;
 use crate::escape::{self, Escape};
 use crate::random::{draw, uuid};
 
-/// A text, ready to be filled in.
+/// A parsed text, ready to be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
@@ -20,7 +19,7 @@ pub(crate) struct Template {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    /// Text that came from the environment: sent as any other, but not shown.
+    /// Text that came from the environment: sent like any other, but not shown.
     Hidden {
         variable: String,
         text: String,
@@ -31,7 +30,7 @@ pub(crate) enum Piece {
     },
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
     /// Captured by an earlier step of the journey.
@@ -43,7 +42,7 @@ pub(crate) enum Value {
     },
     /// The journey's number in the run.
     Number,
-    /// Drawn from a distribution.
+    /// Drawn at random from a distribution.
     Drawn {
         distribution: Distribution,
         id: u64,
@@ -53,14 +52,14 @@ pub(crate) enum Value {
     },
 }
 
-/// What values are looked up in.
+/// Provides the values to fill in.
 pub(crate) trait Moment {
     fn captured(&self, slot: u16) -> &str;
     fn cell(&self, table: u16, column: u16) -> &str;
     fn seed(&self) -> u64;
     /// The journey's number in the run.
     fn n(&self) -> u64;
-    /// Whether it is for eyes, and shows only what they may see.
+    /// Whether the text is for display, so that hidden values must not appear in it.
     fn is_shown(&self) -> bool {
         false
     }
@@ -71,7 +70,7 @@ impl Template {
         Template { pieces: vec![Piece::Text(text.into())] }
     }
 
-    /// The value of a variable of the environment.
+    /// The value of an environment variable.
     pub(crate) fn hidden(variable: &str, text: String) -> Template {
         Template { pieces: vec![Piece::Hidden { variable: variable.to_owned(), text }] }
     }
@@ -91,7 +90,7 @@ impl Template {
         &self.pieces
     }
 
-    /// The text, where nothing has to be filled in.
+    /// The text, if nothing has to be filled in.
     pub(crate) fn fixed(&self) -> Option<Cow<'_, str>> {
         let texts = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) | Piece::Hidden { text, .. } => Some(text.as_str()),
@@ -123,7 +122,7 @@ impl Template {
     pub(crate) fn render_into(&self, moment: &impl Moment, out: &mut String) {
         for piece in &self.pieces {
             match piece {
-                // Unreserved, so that it looks the same wherever it is put.
+                // Unreserved characters, so that it looks the same in every place.
                 Piece::Hidden { variable, .. } if moment.is_shown() => {
                     let _ = write!(out, "~env.{variable}~");
                 }
@@ -140,7 +139,7 @@ impl Value {
         match self {
             Value::Captured(slot) => escape::write(moment.captured(slot), escape, out),
             Value::Cell { table, column } => escape::write(moment.cell(table, column), escape, out),
-            // What follows is digits, letters and dashes: harmless anywhere.
+            // The remaining values are digits, letters and dashes: harmless anywhere.
             Value::Number => out.push_str(&moment.n().to_string()),
             Value::Drawn { distribution, id } => {
                 let _ = write!(out, "{}", distribution.value(moment.seed(), moment.n(), id));
@@ -150,16 +149,16 @@ impl Value {
     }
 }
 
-/// A text cut at its `{{...}}`, before the names mean anything.
+/// A text cut at its `{{...}}`, before the names are looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cut<'a> {
     Text(&'a str),
-    /// What stands between the braces, without the spaces around it.
+    /// The text between the braces, without surrounding spaces.
     Expression(&'a str),
 }
 
 impl<'a> Cut<'a> {
-    /// What is named, and the filter behind it; nothing for plain text.
+    /// The name, and the filter after it; `None` for plain text.
     pub(crate) fn expression(&self) -> Option<(&'a str, &'a str)> {
         match self {
             Cut::Text(_) => None,
@@ -171,11 +170,11 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Cuts `text`. `\{{` stands for two braces.
+/// Cuts `text`. `\{{` is an escape for two braces.
 ///
 /// # Errors
 ///
-/// What is wrong, and the part of the text that it is wrong with.
+/// What is wrong, and the part of the text that is wrong.
 pub(crate) fn cut(text: &str) -> Result<Vec<Cut<'_>>, (String, &str)> {
     let mut cuts = Vec::new();
     let mut rest = text;

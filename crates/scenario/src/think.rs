@@ -1,4 +1,4 @@
-//! How long a journey waits between two steps.
+//! Think times: how long a journey waits between two steps.
 
 use units::Nanos;
 
@@ -9,9 +9,9 @@ pub(crate) enum Think {
     #[default]
     None,
     Constant(Nanos),
-    /// Evenly between these.
+    /// Evenly distributed between these two.
     Uniform(Nanos, Nanos),
-    /// As far apart as the steps of people who do not know of each other, with this mean.
+    /// Exponentially distributed with this mean, like the steps of independent users.
     Exponential(Nanos),
 }
 
@@ -31,14 +31,14 @@ impl Think {
         }
     }
 
-    /// The wait of draw `id` of unit `n`.
+    /// The think time of draw `id` of unit `n`.
     pub(crate) fn time(self, seed: u64, n: u64, id: u64) -> Nanos {
         match self {
             Think::None => Nanos::ZERO,
             Think::Constant(time) => time,
             Think::Uniform(low, high) => Nanos(between(draw(seed, n, id), low.0, high.0)),
             Think::Exponential(mean) => {
-                // 53 bits make a number above 0 and at most 1, so its logarithm is finite.
+                // 53 bits give a number above 0 and at most 1, so its logarithm is finite.
                 let share = ((draw(seed, n, id) >> 11) + 1) as f64 / (1u64 << 53) as f64;
                 Nanos((-share.ln() * mean.0 as f64) as u64)
             }
@@ -62,7 +62,7 @@ mod tests {
         let uniform = Think::Uniform(second, Nanos::from_secs(3));
         assert!((0..1_000).all(|n| (second..=Nanos::from_secs(3)).contains(&uniform.time(7, n, 1))));
         let total: u64 = (0..10_000).map(|n| Think::Exponential(second).time(7, n, 1).0).sum();
-        // The mean of 10,000 has a deviation of a hundredth: five of those.
+        // The mean of 10,000 has a standard deviation of 1/100: five of those.
         assert!((950_000_000..1_050_000_000).contains(&(total / 10_000)), "{total}");
     }
 }

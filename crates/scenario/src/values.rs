@@ -1,4 +1,4 @@
-//! Values of a scenario file that may be written in more than one way, each read without losing its place.
+//! Values of a scenario file that may be written in more than one way, each parsed without losing its place.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
-/// A text, a number or a truth, as the text that it was written as.
+/// A text, a number or a boolean, as the text it was written as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scalar(pub String);
 
@@ -42,7 +42,7 @@ pub(crate) struct MatcherTable {
 /// How a value is taken from a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CaptureSpec {
-    /// A JSON pointer, for short.
+    /// Shorthand: a JSON pointer.
     Json(String),
     Table(CaptureTable),
 }

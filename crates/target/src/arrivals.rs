@@ -1,4 +1,4 @@
-//! When each request arrived, one by one, for tests of a pacer. Kept only on request.
+//! Individual arrival times of requests, for tests of a pacer. Kept only on request.
 
 use units::Nanos;
 
@@ -56,7 +56,7 @@ impl Arrivals {
         &self.at
     }
 
-    /// `None` where there was no room for any. The arrivals must be sorted.
+    /// `None` if there was no room for any. The arrivals must be sorted.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let in_one = |one: &[Nanos]| one.len() as u64;
         let most = self.at.chunk_by(|a, b| millisecond(*a) == millisecond(*b)).map(in_one).max();

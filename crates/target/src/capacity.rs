@@ -22,9 +22,9 @@ pub(crate) struct Capacity {
 pub(crate) enum Over {
     /// It is held until its slot comes, after all that came before it.
     Queue,
-    /// It gets a 503 at once, and takes no slot.
+    /// It gets a 503 at once, and uses no slot.
     Refuse,
-    /// It gets its response this long after its arrival, and takes no slot.
+    /// It gets its response this long after its arrival, and uses no slot.
     Slow(Nanos),
 }
 
@@ -70,8 +70,8 @@ impl Admissions {
     }
 }
 
-/// The buckets of a server, one per capacity that was asked for. The only thing that threads share while they serve,
-/// and used only by requests to `/capacity`: a bucket per thread would be another capacity.
+/// The buckets of a server, one per requested capacity. The only data that threads share while they serve, and used
+/// only by requests to `/capacity`: one bucket per thread would be another capacity.
 #[derive(Debug, Default)]
 pub(crate) struct Buckets(Mutex<Vec<Bucket>>);
 
@@ -80,7 +80,7 @@ struct Bucket {
     capacity: Capacity,
     /// When it was last full.
     full_at: Nanos,
-    /// Slots given since.
+    /// Slots given out since then.
     given: u64,
 }
 
@@ -92,7 +92,7 @@ impl Buckets {
             return bucket.admit(arrival);
         }
         if buckets.len() >= MOST_BUCKETS {
-            // A full bucket is as good as a new one, so nothing is lost with it.
+            // A full bucket is equal to a new one, so nothing is lost by dropping it.
             buckets.retain(|bucket| !bucket.is_full(arrival));
         }
         if buckets.len() >= MOST_BUCKETS {
@@ -115,7 +115,7 @@ impl Bucket {
             (self.full_at, self.given) = (arrival, 0);
         }
         let Capacity { rate, burst, over } = self.capacity;
-        // Slot n comes when the token that the burst had not held in store has been added.
+        // Slot n comes when the token has been added that the burst did not already have.
         let waiting = self.given.saturating_sub(burst - 1);
         let place = self.full_at.saturating_add(rate.due(waiting));
         if place <= arrival {
@@ -133,7 +133,7 @@ impl Bucket {
     }
 }
 
-/// Far more than any test plants; a peer that asks for ever new ones takes no more memory than this.
+/// Far more than any test plants; a peer that requests new ones for ever uses no more memory than this.
 const MOST_BUCKETS: usize = 64;
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
         arrivals_us.iter().map(leave).collect()
     }
 
-    /// If this fails, the planted capacity is not the named one, and every search is judged by a wrong value.
+    /// If this fails, the planted capacity differs from the requested one, and every search is judged by a wrong value.
     #[test]
     fn a_queue_is_paced_by_its_own_schedule() {
         let queue = capacity("1000/s", 1, Over::Queue);
@@ -203,8 +203,8 @@ mod tests {
     }
 
     proptest! {
-        /// However requests come, no `burst + rate · T + 1` of them are released within any time T, they stay in
-        /// order, and none waits while a slot is free: 1000/s is busy for exactly a millisecond per request.
+        /// However requests arrive, fewer than `burst + rate · T + 1` of them are released within any time T, they stay
+        /// in order, and none waits while a slot is free: 1000/s is busy for exactly a millisecond per request.
         #[test]
         fn a_queue_never_exceeds_its_rate_and_never_idles(
             gaps in prop::collection::vec(0u64..3_000, 1..200), burst in 1u64..5

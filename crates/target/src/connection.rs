@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     waits_for_truth: bool,
     /// The kernel had no room for more.
     blocked: bool,
-    /// Not everything that could be sent was tried: other connections have their turn first.
+    /// Not everything that could be sent was tried: other connections get their turn first.
     yielded: bool,
     /// A request that has begun must be complete by then.
     request_due: Option<Nanos>,
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ready {
     pub readable: bool,
-    /// The peer has closed its side. Reported only where [`Connection::interest`] asks for it.
+    /// The peer has closed its side. Reported only if [`Connection::interest`] includes it.
     pub hung_up: bool,
     /// Failed, or closed on both sides.
     pub broken: bool,
@@ -339,7 +339,7 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Full buffers (64 KiB) that one connection may send before the others have their turn.
+/// Full buffers (64 KiB) that one connection may send before the others get their turn.
 const ROUNDS: usize = 16;
 /// How long a finished connection is kept for its peer: to read a response, or to acknowledge one.
 const PATIENCE: Nanos = Nanos::from_secs(2);

@@ -18,7 +18,7 @@ pub(crate) struct Context {
     pub tally: Tally,
     /// The loop's last reading of the clock: after each wake-up and each write.
     pub now: Nanos,
-    /// Where every read of this thread lands.
+    /// The buffer for every read of this thread.
     pub scratch: Box<[u8]>,
     pub date: Box<[u8]>,
     /// Letters may have arrived while the thread was frozen.
@@ -102,8 +102,8 @@ impl Context {
     fn sleep_until(&mut self, end: Nanos) {
         loop {
             let left = end.saturating_sub(clock::now());
-            // A poll may last 0.1 % longer than asked (`select_estimate_accuracy` in the kernel), so the end is left
-            // to the precise sleep.
+            // A poll may last 0.1 % longer than requested (`select_estimate_accuracy` in the kernel), so the end is
+            // left to the precise sleep.
             let rough = left.saturating_sub(Nanos(left.0 / 500)).saturating_sub(Nanos::from_millis(1));
             if rough == Nanos::ZERO {
                 return clock::sleep_until(end);

@@ -138,7 +138,7 @@ struct Durations {
     p99_ns: Option<u64>,
     p99_9_ns: Option<u64>,
     p99_99_ns: Option<u64>,
-    /// How many were longer than an hour; in `histogram` they count as an hour.
+    /// The number of durations above an hour; in `histogram` they count as an hour.
     out_of_range: u64,
     /// HdrHistogram V2, compressed, base64; values in nanoseconds.
     histogram: String,

@@ -1,4 +1,4 @@
-//! The faults that a client can ask for. `responses.rs` has what each puts on the wire.
+//! The faults that a client can request. `responses.rs` has what each one puts on the wire.
 
 use units::Nanos;
 
@@ -35,7 +35,7 @@ impl Fault {
     }
 }
 
-/// A fault, and for which of the requests that ask for it it occurs.
+/// A fault, and for which of the requests for it it occurs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FaultPlan {
     pub fault: Fault,
@@ -61,8 +61,8 @@ impl Share {
     }
 }
 
-/// Number `count` of the sequence of `seed`: SplitMix64 (Steele, Lea, Flood 2014), addressable by position. A copy of
-/// its own: this crate shares no code with what it is used to test.
+/// Number `count` of the sequence of `seed`: SplitMix64 (Steele, Lea, Flood 2014), addressable by position. A separate
+/// copy, because this crate shares no code with what it is used to test.
 pub(crate) fn draw(seed: u64, count: u64) -> u64 {
     let mut z = seed.wrapping_add(count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -11,7 +11,7 @@ pub struct Freeze {
     pub every: Nanos,
     /// From the start of the server to the first freeze.
     pub first: Nanos,
-    /// How many freezes; `None`: without end.
+    /// The number of freezes; `None`: unlimited.
     pub count: Option<u64>,
 }
 
@@ -22,13 +22,13 @@ pub struct FreezeRecord {
     pub index: Option<u64>,
     /// The thread that froze, from 0.
     pub thread: usize,
-    /// When it was to stop.
+    /// When it was planned to stop.
     pub planned_begin: Nanos,
-    /// When it was to continue.
+    /// When it was planned to continue.
     pub planned_end: Nanos,
-    /// When this thread really stopped.
+    /// When this thread actually stopped.
     pub begin: Nanos,
-    /// When it really continued.
+    /// When it actually continued.
     pub end: Nanos,
 }
 

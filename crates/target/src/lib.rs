@@ -4,8 +4,8 @@
 //! `parallax serve` runs it, and the calibration tests measure against it. It does not print, read arguments or exit.
 //! It is not a web server: it serves no files and has no TLS.
 //!
-//! Each thread is one loop with its own listener, connections and tally. Loops share nothing while they serve, except
-//! a planted capacity; they hand over their tallies only when somebody asks for the [`Truth`].
+//! Each thread is one loop with its own listener, connections and tally. Loops share nothing while they serve, except a
+//! planted capacity; they hand over their tallies only when somebody requests the [`Truth`].
 //!
 //! | file | holds |
 //! |---|---|

@@ -36,7 +36,7 @@ struct Mailbox {
 pub(crate) enum Letter {
     /// Add your tally to the collection.
     Add(Arc<Collection>),
-    /// Every thread has added its tally; the connection that asked is yours.
+    /// Every thread has added its tally; the connection that requested it is one of this thread's.
     Complete(Arc<Collection>, Key),
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Letter {
 pub(crate) struct Collection {
     /// Whether each thread starts a new tally after adding its own.
     pub reset: bool,
-    /// The thread and connection that asked; `None`: somebody blocks in [`Collection::wait`].
+    /// The requesting thread and connection; `None`: a caller blocks in [`Collection::wait`].
     origin: Option<(usize, Key)>,
     state: Mutex<(Tally, usize)>,
     complete: Condvar,
@@ -88,7 +88,7 @@ impl Shared {
         self.wake(thread);
     }
 
-    /// Asks every thread but the asking one for its tally.
+    /// Requests the tally of every thread except the requesting one.
     pub(crate) fn ask(&self, reset: bool, origin: Option<(usize, Key)>) -> Arc<Collection> {
         if reset {
             self.draws.iter().for_each(|draw| draw.store(0, Ordering::Relaxed));
@@ -125,7 +125,7 @@ impl Shared {
 }
 
 impl Collection {
-    /// Adds one thread's part. The last thread to do so notifies the asking one; `true` when that is the same thread.
+    /// Adds one thread's part. The last thread to do so notifies the requesting one; `true` if that is the same thread.
     pub(crate) fn add(self: &Arc<Self>, thread: usize, tally: &Tally, shared: &Shared) -> bool {
         let left = {
             let mut state = lock(&self.state);

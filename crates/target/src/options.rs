@@ -19,8 +19,8 @@ pub struct Options {
     pub backlog: i32,
     /// Freezes of the whole server, on a fixed schedule.
     pub freeze: Option<Freeze>,
-    /// The most open connections over all threads, divided evenly. A connection beyond its thread's share gets a 503
-    /// and is closed.
+    /// The maximum number of open connections over all threads, divided evenly. A connection beyond its thread's share
+    /// gets a 503 and is closed.
     pub max_connections: usize,
     /// How many arrivals to record one by one; 8 bytes each, allocated at the start.
     pub arrivals_kept: usize,

@@ -151,7 +151,7 @@ impl Responses {
             }
             _ => {}
         }
-        // A response cannot be meant to leave before the one ahead of it.
+        // A response cannot be intended to leave before the one ahead of it.
         if let Some(instant) = &mut intended {
             *instant = (*instant).max(self.last_intended);
             self.last_intended = *instant;
@@ -193,7 +193,7 @@ impl Responses {
         self.truth = Some(text);
     }
 
-    /// Continues after the pause that [`Next::Freeze`] asked for.
+    /// Continues after the pause requested by [`Next::Freeze`].
     pub(crate) fn resume_after_freeze(&mut self) {
         if let Some(front) = self.queue.front_mut() {
             front.what = What::Route(Route::Plaintext);
@@ -316,7 +316,7 @@ fn uniform(draw: u64, up_to: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(up_to)
 }
 
-/// The most bytes encoded and not yet sent: enough to keep a socket busy, little enough for 10 000 connections.
+/// Maximum bytes encoded and not yet sent: enough to keep a socket busy, little enough for 10 000 connections.
 const FULL_BYTES: usize = 64 << 10;
 const MOST_QUEUED: usize = 1_024;
 const MOST_HELD_BYTES: usize = 4 << 20;
@@ -357,7 +357,7 @@ mod tests {
         assert!(responses.unsent().ends_with(b"Hello, World!"));
     }
 
-    /// The whole law of the truth's distributions, on numbers chosen beforehand.
+    /// Checks the definition of the truth's distributions on numbers chosen beforehand.
     #[test]
     fn times_run_from_arrival_and_from_the_intended_instant_to_the_last_byte() {
         let (mut responses, mut ctx) = (Responses::default(), context());
@@ -378,7 +378,7 @@ mod tests {
         let (response, lateness) = (&ctx.tally.response, &ctx.tally.lateness);
         assert_eq!((response.min(), response.max()), (Some(Nanos(32_000)), Some(Nanos(32_000))));
         assert_eq!(ctx.tally.handed.min(), Some(Nanos(31_200)));
-        // The second was meant to leave no earlier than the first, which is ahead of it.
+        // The second was intended to leave no earlier than the first, which is ahead of it.
         assert_eq!(
             (lateness.count(), lateness.min(), lateness.max()),
             (2, Some(Nanos(2_000)), Some(Nanos(2_000)))

@@ -1,4 +1,4 @@
-//! What a request target asks for. A pure function of its text; sends nothing itself.
+//! Parses what a request target asks for. A pure function of its text; sends nothing itself.
 
 use units::Nanos;
 
@@ -24,7 +24,7 @@ pub(crate) enum Route {
     },
     Drip(Drip),
     Capacity(Capacity),
-    /// The result for a request over a capacity that refuses it.
+    /// The response to a request over a capacity that refuses it.
     OverCapacity,
     Fault(FaultPlan),
     /// The truth so far; with `reset`, counting then starts from zero.
@@ -33,7 +33,7 @@ pub(crate) enum Route {
     },
     NotFound,
     MethodNotAllowed,
-    /// The route exists but a value in it is not usable; the text says what is.
+    /// The route exists but a value in it is invalid; the text describes valid ones.
     BadValue(&'static str),
 }
 
@@ -152,7 +152,7 @@ fn with_value(path: &str, query: Query<'_>) -> Route {
     }
     if let Some(text) = path.strip_prefix("/status/") {
         return match text.parse() {
-            // 101 would end HTTP on this connection, and nothing here has agreed to that.
+            // 101 would end HTTP on this connection, and nothing here supports another protocol.
             Ok(code @ (100 | 102..=599)) => Route::Status(code),
             _ => Route::BadValue("the status must be 100 or 102 to 599"),
         };
@@ -189,7 +189,7 @@ fn drip(query: Query<'_>) -> Route {
         let count = query.whole("bytes")?.or(query.whole("numbytes")?).unwrap_or(10);
         let over = query.nanos("over_ms", MS)?.or(query.seconds("duration")?);
         let delay = query.nanos("delay_ms", MS)?.or(query.seconds("delay")?);
-        // httpbin's defaults, so that a bare `/drip` does what its users expect.
+        // httpbin's defaults, so that a bare `/drip` behaves as its users expect.
         let drip =
             Drip { count, over: over.unwrap_or(Nanos::from_secs(2)), delay: delay.unwrap_or(Nanos::ZERO) };
         let fits = count <= MOST_DRIPPED && drip.over.saturating_add(drip.delay) <= LONGEST_DELAY;

@@ -1,4 +1,4 @@
-//! Starts and stops the threads, and asks them for the truth.
+//! Starts and stops the threads, and collects the truth from them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,12 +64,12 @@ impl Server {
         (0..).map_while(|index| self.shared.schedule.nth(index)).take(n).collect()
     }
 
-    /// What it did so far. Waits until a frozen thread continues.
+    /// What it has done so far. Blocks until a frozen thread continues.
     pub fn truth(&self) -> Truth {
         self.collect(false)
     }
 
-    /// The same, after which counting starts from zero.
+    /// Like [`truth`](Server::truth), and then starts counting from zero.
     pub fn reset_truth(&self) -> Truth {
         self.collect(true)
     }

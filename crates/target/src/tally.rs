@@ -1,4 +1,4 @@
-//! What one thread did. Owned by its loop, so counting costs no more than an addition.
+//! The counts of one thread. Owned by its loop, so counting costs no more than an addition.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct Tally {
     pub requests: [u64; RouteKind::COUNT],
     pub faults: [u64; Fault::COUNT],
     pub capacity: Admissions,
-    /// By status.
+    /// Indexed by status.
     pub responses: Box<[u64]>,
     pub refusals: BTreeMap<u16, u64>,
     pub ended_by_fault: u64,

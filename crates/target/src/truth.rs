@@ -29,7 +29,7 @@ pub struct Connections {
     pub accepted: u64,
     /// Open now, whenever they were accepted.
     pub open: u64,
-    /// Accepted above the limit, and turned away with a 503.
+    /// Accepted above the limit, and rejected with a 503.
     pub refused: u64,
     /// Ended by a FIN of the client.
     pub closed_by_peer: u64,
@@ -182,13 +182,13 @@ impl Truth {
         self.tally.unstamped
     }
 
-    /// Requests that came in one read with later bytes. The kernel stamps the last byte of a read, so `response` may
-    /// be too short for these, by as much as the later bytes came later.
+    /// Requests that were read together with later bytes. The kernel timestamps the last byte of a read, so `response`
+    /// may be too short for these, by the time between the arrivals.
     pub fn pipelined(&self) -> u64 {
         self.tally.pipelined
     }
 
-    /// How often a thread saw the wall clock set; stamps taken across such a step may be off by it.
+    /// How often a thread found that the wall clock was set; timestamps taken across such a step may be off by it.
     pub fn clock_steps(&self) -> u64 {
         self.tally.clock_steps
     }

@@ -239,7 +239,7 @@ impl Worker {
     }
 
     fn send_truth(&mut self, collection: &Collection, key: Key) {
-        // The connection may have ended while the other threads were asked.
+        // The connection may have ended while the other threads were collected from.
         let Some(entry) = self.connections.get_mut(key) else { return };
         let shared = &self.ctx.shared;
         let threads = shared.options.threads;
@@ -269,6 +269,6 @@ const LISTENER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
 /// Events per wait: more save waits with many busy connections, but delay timers and freezes.
 const EVENTS: usize = 128;
-/// Connections accepted in a row before existing ones have their turn.
+/// Connections accepted in a row before existing ones get their turn.
 const ACCEPTS: usize = 64;
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(50);

@@ -1,7 +1,7 @@
-//! The terminal with a picture on it, and the thread that draws it and reads keys.
+//! The terminal with a live view on it, and the thread that draws it and reads keys.
 //!
-//! The thread sleeps but for a glance at the keys ten times a second and a redraw when there is something new. Whoever
-//! measures changes the picture and never waits for the terminal.
+//! The thread sleeps, except for checking the keys ten times per second and redrawing if there is something new. The
+//! measuring threads change the view and never wait for the terminal.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,34 +24,34 @@ pub trait LiveView: Send + 'static {
     fn press(&mut self, key: KeyEvent);
 }
 
-/// A picture on the terminal, until it is ended or dropped.
+/// A view on the terminal, until it is ended or dropped.
 pub struct Display<P> {
     shared: Arc<Shared<P>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the viewer's thread and those who change the picture have in common.
+/// State shared by the viewer's thread and the threads that change the view.
 struct Shared<P> {
     picture: Mutex<P>,
     fresh: AtomicBool,
     over: AtomicBool,
 }
 
-/// How often the keys are looked at: a key seems to act at once, and ten wake-ups a second cost nothing.
+/// How often keys are checked: a key seems to act at once, and ten wake-ups per second cost nothing.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How long the viewer may take to see that it is over.
+/// How long the viewer may take to notice that it must end.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 
-/// How often the clock on the screen moves when nothing else is new.
+/// How often the clock on the screen is updated if nothing else is new.
 const TICK: Nanos = Nanos::from_millis(500);
 
 impl<P: LiveView> Display<P> {
-    /// Takes the terminal, and shows.
+    /// Takes over the terminal, and shows `picture`.
     ///
     /// # Errors
     ///
-    /// Those of the terminal, which is as before then.
+    /// The errors of the terminal, whose state is restored then.
     pub fn raise(picture: P, look: TerminalStyle) -> io::Result<Display<P>> {
         let screen = Screen::enter()?;
         let shared = Arc::new(Shared {
@@ -70,7 +70,7 @@ impl<P: LiveView> Display<P> {
         }
     }
 
-    /// Changes the picture; it is drawn again soon.
+    /// Changes the view; it is redrawn soon.
     pub fn change(&self, change: impl FnOnce(&mut P)) {
         change(&mut lock(&self.shared.picture));
         self.shared.fresh.store(true, Ordering::Release);
@@ -78,11 +78,11 @@ impl<P: LiveView> Display<P> {
 }
 
 impl<P> Display<P> {
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.shared.over.store(true, Ordering::Release);
-            // A terminal that takes no output holds its viewer for as long as it likes, but not the run.
+            // A terminal that accepts no output can block the viewer, but must not block the run.
             for _ in 0..LONGEST_FAREWELL.as_millis() / 5 {
                 if thread.is_finished() {
                     break;
@@ -116,14 +116,14 @@ impl<P: LiveView> Viewer<P> {
     fn view(&mut self) {
         while !self.shared.over.load(Ordering::Acquire) {
             if self.draw_if_due().is_err() {
-                // The terminal has gone; what is measured has not.
+                // The terminal has disappeared; the measurement goes on.
                 screen::leave();
                 return;
             }
             match event::poll(GLANCE) {
                 Ok(true) => self.attend(),
                 Ok(false) => {}
-                // No keys: it is a view all the same.
+                // Keys cannot be read: the view is still useful.
                 Err(_) => clock::sleep_until(clock::now() + TICK),
             }
         }
@@ -149,7 +149,7 @@ impl<P: LiveView> Viewer<P> {
         self.drawn = Some(now);
         let mut picture = lock(&self.shared.picture);
         self.screen.draw(|frame| picture.draw(frame, now, self.look))?;
-        // A terminal can be slow; a change of the picture must not wait for it.
+        // A terminal can be slow; changes of the view must not wait for it.
         drop(picture);
         self.screen.show()
     }

@@ -1,5 +1,5 @@
-//! The last minute as a strip: seconds from left to right, slow above fast, denser where more of a second's answers
-//! lie. The characters alone tell the shares; colour repeats them.
+//! A heat map of the last minute: seconds from left to right, slow above fast, denser for a larger share of a second's
+//! responses. The characters alone show the shares; colour repeats them.
 
 use ratatui::style::Color;
 use ratatui::text::{Line, Span};
@@ -9,19 +9,19 @@ use super::model::Model;
 use super::tally::Values;
 use super::terminal_style::TerminalStyle;
 
-/// Edges a decade, from 1 us on: as fine as it gets.
+/// Edges per decade, from 1 us on: the finest resolution.
 const EDGES: [u64; 6] = [100, 150, 200, 300, 500, 700];
 const LOWEST: u64 = 1_000;
 const DECADES: usize = 8;
 const BUCKETS: usize = EDGES.len() * DECADES;
 
-/// Every how many of the fine buckets a row begins: all, 1-2-5, decades.
+/// The fine buckets at which a row begins, for each resolution: all, 1-2-5, decades.
 const COARSENESS: [&[usize]; 3] = [&[0, 1, 2, 3, 4, 5], &[0, 2, 4], &[0]];
 
-/// How many seconds are kept.
+/// Number of seconds kept.
 pub const KEPT: usize = 60;
 
-/// One second of the strip.
+/// One second of the heat map.
 #[derive(Debug, Clone)]
 pub struct Column {
     counts: [u64; BUCKETS],
@@ -49,7 +49,7 @@ fn bucket(value: u64) -> usize {
     (0..BUCKETS).rev().find(|&bucket| edge(bucket) <= value).unwrap_or(0)
 }
 
-/// The strip in at most `rows` lines of `width` columns, its title included; nothing where that is too little.
+/// The heat map in at most `rows` lines of `width` columns, including its title; empty if that is too small.
 pub fn strip(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Vec<Line<'static>> {
     const LABEL: usize = 10;
     let room = width.saturating_sub(LABEL + 1);
@@ -91,7 +91,7 @@ fn share(count: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { count as f64 / of as f64 }
 }
 
-/// The rows as ranges of buckets, fast first: as fine as the room allows for what there is to show.
+/// The rows as ranges of buckets, fast first: as fine as the room allows for the values in `columns`.
 fn bands(columns: &[&Column], rows: usize) -> Vec<(usize, usize)> {
     let held = |bucket: &usize| columns.iter().any(|column| column.counts[*bucket] > 0);
     let (Some(first), Some(last)) = ((0..BUCKETS).find(held), (0..BUCKETS).rev().find(held)) else {
@@ -106,7 +106,7 @@ fn bands(columns: &[&Column], rows: usize) -> Vec<(usize, usize)> {
     let mut bands = COARSENESS.iter().map(|begins| cut(begins));
     let fitting = bands.find(|bands| bands.len() <= rows);
     fitting.unwrap_or_else(|| {
-        // Too few rows even for decades: the fastest go together.
+        // Too few rows even for decades: the fastest ones are merged.
         let mut decades = cut(COARSENESS[2]);
         while decades.len() > rows.max(1) {
             let (from, _) = decades.remove(0);
@@ -116,7 +116,7 @@ fn bands(columns: &[&Column], rows: usize) -> Vec<(usize, usize)> {
     })
 }
 
-/// How dense a share is drawn, from 0 for nothing to 5.
+/// How densely a share is drawn, from 0 for nothing to 5.
 pub fn density(share: f64) -> usize {
     match share {
         s if s <= 0.0 => 0,
@@ -128,7 +128,7 @@ pub fn density(share: f64) -> usize {
     }
 }
 
-/// By density; the hottest is no alarm, so none is red.
+/// By density; a dense cell is not an alarm, so none is red.
 pub const COLOURS: [Color; 6] =
     [Color::Reset, Color::Blue, Color::Blue, Color::Cyan, Color::Green, Color::Yellow];
 

@@ -1,32 +1,32 @@
-//! What keys do: orders to the run, and what is stated of them at the foot of the screen.
+//! The keys of the live view: commands to the run, and the messages about them at the bottom of the screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use engine::{Controls, Order, Tempo};
 use record::document::Model as LoadModel;
 
-/// The user's hand on the run.
+/// The state of the user's control over the run.
 #[derive(Debug, Default)]
 pub struct KeyControls {
-    /// Steps of ten per cent away from the planned rate.
+    /// Steps of 10 % away from the planned rate.
     steps: i32,
     paused: bool,
     ended: bool,
     /// The key that was pressed once and takes effect if it is pressed again at once.
     asked: Option<char>,
     pub help: bool,
-    /// The last thing said, until the next key.
+    /// The last message, until the next key.
     pub message: Option<String>,
 }
 
 impl KeyControls {
-    /// Handles one key: gives the order to the run, and sets the message to show.
+    /// Handles one key: gives the command to the run, and sets the message to show.
     pub fn press(&mut self, key: KeyEvent, model: LoadModel, controls: &Controls) {
         self.message = None;
         let shut = std::mem::take(&mut self.help);
         let asked = self.asked.take();
         match key.code {
             KeyCode::Char('?' | 'h') => self.help = !shut,
-            // Where the terminal hands it over instead of the signal.
+            // If the terminal delivers it as a key instead of a signal.
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => controls.stop(),
             KeyCode::Esc if shut => {}
             KeyCode::Char('p' | ' ') if self.paused || asked == Some('p') => self.pause(controls),
@@ -42,7 +42,7 @@ impl KeyControls {
         }
     }
 
-    /// A key that is hit by accident must not spoil a run.
+    /// A key pressed by accident must not spoil a run.
     fn ask(&mut self, key: char, question: &str) {
         self.asked = Some(key);
         self.message = Some(question.to_owned());
@@ -102,7 +102,7 @@ mod tests {
         assert!(!controls.is_stopped());
     }
 
-    /// If this fails, a key that was hit by accident spoils a run of an hour.
+    /// If this fails, a key pressed by accident spoils a run of an hour.
     #[test]
     fn pause_and_end_take_effect_when_their_key_is_pressed_twice() {
         let controls = Controls::new(Arc::default());

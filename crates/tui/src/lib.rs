@@ -1,7 +1,7 @@
 //! Live views on a terminal: a run of `drive`, with its keys, and the table of `watch`.
 //!
-//! A view gets what it shows once per interval from its measurer, and is drawn by a thread of its own, so that a
-//! slow terminal delays nobody. It reads no environment: the caller says what the terminal can show.
+//! A view receives its figures once per interval, and is drawn by its own thread, so that a slow terminal delays
+//! nothing. It reads no environment variables: the caller states what the terminal supports.
 
 pub mod display;
 mod heat;

@@ -1,4 +1,4 @@
-//! The audit's lights while a run goes on: the limits of the audit, on the last seconds. The verdict comes at the end.
+//! The audit's lights during a run: the limits of the audit, applied to the last seconds. The verdict comes at the end.
 
 use audit::{BUSY_PER_MILLE, LAG_INVALID_FACTOR, LONGEST_STALL, STAMPS_PER_MILLE, lag_limit};
 use record::Phase;
@@ -13,7 +13,7 @@ pub enum CheckLight {
     Green,
     Amber,
     Red,
-    /// There is nothing to see: as yet, or in this kind of run.
+    /// No information: not yet, or not in this kind of run.
     Off,
 }
 
@@ -36,7 +36,7 @@ fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> CheckStatus {
         Shown::Above(_) | Shown::TooFew => Nanos::ZERO,
     };
     let limit = lag_limit(service) + model.load.batch();
-    // The largest where the sample carries no p99: nothing it would hide is smaller.
+    // The maximum if the sample carries no p99: it hides nothing smaller.
     let (which, worst) = match phase.tally.quantile(0.99) {
         Shown::Known(p99) => ("p99", Some(p99)),
         Shown::Above(_) | Shown::TooFew => ("max", phase.tally.max()),
@@ -66,7 +66,7 @@ fn client_lag(model: &Model) -> CheckStatus {
     lag(model, "client lag", &model.phases[Phase::ClientLag as usize])
 }
 
-/// From here on a worker never sleeps.
+/// Above this, a worker never sleeps.
 const FULL: f64 = 0.97;
 
 fn worker_cpu(model: &Model) -> CheckStatus {
@@ -83,7 +83,7 @@ fn worker_cpu(model: &Model) -> CheckStatus {
     CheckStatus { light, name, figure: format!("{:.0} %", share * 100.0) }
 }
 
-/// A stall that nobody could overlook in the response.
+/// A stall that is obvious in the response times.
 const GRAVE_STALL: Nanos = Nanos::from_secs(1);
 
 fn stalls(model: &Model) -> CheckStatus {

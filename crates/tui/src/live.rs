@@ -1,6 +1,6 @@
-//! The live view of a run of `drive`: what it shows, and the user's hand on the run.
+//! The live view of a run of `drive`, and the user's control over the run.
 //!
-//! Intervals come from the engine's collector once a second; no worker knows of any of this.
+//! Intervals come from the engine's collector once per second; the workers are not involved.
 
 use std::io;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub struct Live {
 }
 
 impl Live {
-    /// A view of the run that `controls` steer; it shows nothing before [`Live::start`].
+    /// A view of the run controlled by `controls`; it shows nothing before [`Live::start`].
     pub fn new(look: TerminalStyle, controls: Arc<Controls>) -> Live {
         Live { look, controls, stage: None }
     }
 
-    /// Takes the terminal; the run has begun at `at`.
+    /// Takes over the terminal; the run has begun at `at`.
     ///
     /// # Errors
     ///
-    /// Those of the terminal, which is as before then.
+    /// The errors of the terminal, whose state is restored then.
     pub fn start(&mut self, document: &Document, plan: &RunPlan, at: Nanos) -> io::Result<()> {
         let model =
             Model::new(&document.subject.url, document.load.clone(), document.stamps.clone(), plan.drain);
@@ -58,20 +58,20 @@ impl Live {
         }
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn end(&mut self) {
         self.stage = None;
     }
 }
 
-/// A run on the stage, and the user's hand on it.
+/// A run in progress, and the user's control over it.
 struct Driven {
     model: Model,
     controls: Arc<Controls>,
     plan: RunPlan,
     start: Nanos,
     hand: KeyControls,
-    /// How many changes of the load are on the screen.
+    /// The number of changes of the load that are already shown.
     seen: usize,
 }
 

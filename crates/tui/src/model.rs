@@ -1,4 +1,4 @@
-//! What the live view shows, added up as intervals come. No terminal and no clock.
+//! The figures of the live view, added up as intervals come. No terminal and no clock.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,19 @@ use units::Nanos;
 use super::heat::{self, Column};
 use super::tally::{RecentPhase, RecentResponse, Response, ResponseValues};
 
-/// How many seconds the sparklines reach back at most.
+/// Maximum number of seconds in the sparklines.
 const SPARKS: usize = 240;
 
-/// Everything of a run that is on the screen.
+/// Everything about a run that is on the screen.
 #[derive(Debug)]
 pub struct Model {
     pub url: String,
     pub load: Load,
     pub stamps: Stamps,
     pub drain: Option<Nanos>,
-    /// The run's time at which this is shown, by the clock.
+    /// Time since the run's zero, on the clock.
     pub now: Nanos,
-    /// How long requests are scheduled for, as of now; absent where only their number ends the run.
+    /// How long requests are scheduled for, as of now; `None` if only their number ends the run.
     pub window: Option<Nanos>,
     pub steering: Steering,
     pub beats: VecDeque<IntervalRates>,
@@ -33,11 +33,11 @@ pub struct Model {
     pub recent: RecentResponse,
     pub service: RecentPhase,
     pub phases: [RecentPhase; Phase::COUNT],
-    /// All that failed in the whole run, most first.
+    /// All failures in the whole run, most frequent first.
     pub failures: Vec<(Failure, u64)>,
 }
 
-/// What the user has done to the run.
+/// What the user has changed in the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steering {
     pub paused: bool,
@@ -52,12 +52,12 @@ pub struct Totals {
     pub sent: u64,
     pub ok: u64,
     pub failed: u64,
-    /// Absent where no request follows another.
+    /// `None` without journeys.
     pub journeys: Option<u64>,
     pub unstamped: u64,
     pub stamps_moved: u64,
     pub longest_stall: Nanos,
-    /// Where the longest stall was, as an offset from the run's zero.
+    /// When the longest stall happened, as an offset from the run's zero.
     pub stalled_at: Nanos,
 }
 
@@ -83,7 +83,7 @@ impl Model {
         }
     }
 
-    /// Adds an interval that is over.
+    /// Adds an interval that has ended.
     pub fn add(&mut self, interval: &Interval, second: &Second) {
         self.add_counts(second);
         let responses = ResponseValues::of(interval);
@@ -119,14 +119,14 @@ impl Model {
         if stall > totals.longest_stall {
             (totals.longest_stall, totals.stalled_at) = (stall, Nanos(second.start_ns));
         }
-        // The stub in which the last answers were read makes no rate.
+        // The incomplete second in which the last responses were read is too short for a rate.
         if second.length_ns < 100_000_000 {
             return;
         }
         push(&mut self.beats, SPARKS, IntervalRates::of(second));
     }
 
-    /// Something was ordered, and takes effect.
+    /// Records a change that the user has made, which takes effect now.
     pub fn steer(&mut self, change: Change) {
         match change.order {
             Order::Pause => self.steering.paused = true,
@@ -136,17 +136,17 @@ impl Model {
         }
     }
 
-    /// The interval that ended last.
+    /// The latest interval.
     pub fn latest(&self) -> IntervalRates {
         self.beats.back().copied().unwrap_or_default()
     }
 
-    /// The rate that is asked for now, in an open loop.
+    /// The currently requested rate of an open loop.
     pub fn asked_per_s(&self) -> Option<f64> {
         self.load.rate_per_s.map(|per_s| per_s * self.steering.tempo.factor())
     }
 
-    /// What is waited for: nothing more becomes due.
+    /// Whether the run only waits for responses: nothing more becomes due.
     pub fn is_draining(&self) -> bool {
         self.window.is_some_and(|window| self.now >= window)
             || self.load.request_limit.is_some_and(|limit| self.totals.scheduled >= limit)

@@ -1,7 +1,7 @@
-//! The terminal while the live view has it, and giving it back: at the end, on an error, a panic, or a signal.
+//! Takes over the terminal for the live view, and restores it: at the end, on an error, a panic, or a signal.
 //!
-//! Keys come one by one and unseen, but Ctrl-C stays the signal it always was, so that it works even should the
-//! view hang. What was there before is restored exactly once, by the first caller.
+//! Keys arrive one by one and without echo, but Ctrl-C remains a signal, so that it works even if the view hangs. The
+//! previous state is restored exactly once, by the first caller.
 
 use std::io::{self, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, Once, TryLockError};
@@ -16,26 +16,26 @@ use rustix::termios::{
 };
 use units::Nanos;
 
-/// How the terminal was; there while the view has it.
+/// The previous mode of the terminal; present while the view has the terminal.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Whether keys come to this process: to a job in the background they do not, and the kernel would stop it for
-/// asking.
+/// Whether this process is in the foreground: a background job receives no keys, and the kernel would stop it for
+/// reading.
 pub fn is_in_front() -> bool {
     tcgetpgrp(io::stderr()).is_ok_and(|front| front == rustix::process::getpgrp())
 }
 
-/// The screen as the view draws on it.
+/// The screen that the view draws on.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stderr>>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
     ///
-    /// Those of the terminal, which is as before then.
+    /// The errors of the terminal, whose state is restored then.
     pub fn enter() -> io::Result<Screen> {
         static ON_PANIC: Once = Once::new();
         ON_PANIC.call_once(|| {
@@ -47,7 +47,7 @@ impl Screen {
         });
         let before = tcgetattr(io::stderr())?;
         let mut ours = before.clone();
-        // Ctrl-S would hold our output, and us with it.
+        // Ctrl-S would block our output, and this process with it.
         ours.input_modes.remove(InputModes::IXON);
         ours.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
         // A run that is suspended measures nothing, and would leave the screen half drawn.
@@ -68,11 +68,11 @@ impl Screen {
         }
     }
 
-    /// Puts what was drawn on the terminal, unless it has been given back in the meantime.
+    /// Writes what was drawn to the terminal, unless the terminal has been restored in the meantime.
     ///
     /// # Errors
     ///
-    /// Those of the terminal.
+    /// The errors of the terminal.
     pub fn show(&mut self) -> io::Result<()> {
         let before = held();
         if before.is_some() {
@@ -97,13 +97,13 @@ impl Screen {
     }
 }
 
-/// The terminal's word for a control character that does nothing (`_POSIX_VDISABLE`).
+/// The value of a control character that is disabled (`_POSIX_VDISABLE`).
 const DISABLED: u8 = 0;
 
-/// Gives the terminal back, if the view has it.
+/// Restores the terminal, if the view has it.
 pub fn leave() {
     let Some(mut before) = held_soon() else {
-        // Whoever draws has hung or panicked in the meantime: it holds the lock, and the terminal's modes with it.
+        // The drawing thread has hung or panicked with the lock held, so the saved modes cannot be read.
         let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
         return;
     };
@@ -118,7 +118,7 @@ fn held() -> MutexGuard<'static, Option<Termios>> {
     BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// As [`held`], but does not wait for ever: a panic may come from under the lock.
+/// Like [`held`], but does not wait for ever: a panic may happen while the lock is held.
 fn held_soon() -> Option<MutexGuard<'static, Option<Termios>>> {
     for _ in 0..20 {
         match BEFORE.try_lock() {

@@ -14,7 +14,7 @@ use super::tally::RECENT;
 use super::terminal_style::TerminalStyle;
 use super::widgets::{self, Lines, seconds, shortened, shown_text, stacked};
 
-/// What is driven, how, and how far it is.
+/// The target, the load, and the progress.
 pub fn header(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     let state = match model.steering {
         _ if model.is_draining() => ("draining", Color::Cyan),
@@ -70,7 +70,7 @@ fn progress(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
     } else {
         match (by_time, requests) {
             (Some(window), None) => {
-                // Rounded up: what is left of a second is left.
+                // Rounded up, so that a partial second still counts.
                 let left = window.saturating_sub(model.now).saturating_add(Nanos::from_millis(999));
                 format!("{now} of {}, {} left", seconds(window), seconds(left))
             }
@@ -104,7 +104,7 @@ pub fn rates(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     // One scale for all rows, so that they can be compared by eye.
     let shown = || model.beats.iter().rev().take(cells).rev();
     let top = shown().map(|beat| beat.due_per_s.max(beat.ok_per_s)).fold(0.0, f64::max);
-    // A little air above: a steady rate is a line, not a wall.
+    // Some space above: a steady rate is a line, not a solid block.
     let top = top * 1.1;
     let latest = model.latest();
     let mut lines: Lines = rows
@@ -130,7 +130,7 @@ pub fn rates(model: &Model, width: usize, look: TerminalStyle) -> Lines {
 fn under_way(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
     let (outstanding, slots) = (model.latest().outstanding, model.load.slots());
     let queueing = outstanding.saturating_sub(slots);
-    // Workers hand over their sum only: where it fits the connections, one worker may queue while another has room.
+    // Workers report only their sum: even if it fits the connections, one worker may queue while another has room.
     let queue = if queueing > 0 {
         format!(", at least {} of them wait for a connection", count(queueing))
     } else {
@@ -143,7 +143,7 @@ fn under_way(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> 
 
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// The response, lately and over the whole run.
+/// The response time, recently and over the whole run.
 pub fn response(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max"]);
     let shown = if width < 66 { 3 } else { QUANTILES.len() };
@@ -165,7 +165,7 @@ pub fn response(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     ]
 }
 
-/// Where the time of the last seconds went: one stacked bar, and its largest parts in the order of time.
+/// Where the time of the last seconds went: one stacked bar, and its largest parts in order of time.
 pub fn phases(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let title =
         vec![look.title(" phases"), look.faint(format!("  of the ok requests of the last {RECENT} s"))];
@@ -201,7 +201,7 @@ pub fn phases(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> 
     lines
 }
 
-/// By whom the time belongs to.
+/// By the owner of the phase.
 fn colour_of(phase: Phase) -> Color {
     match phase {
         Phase::ScheduleLag | Phase::ClientLag => Color::Yellow,
@@ -212,7 +212,7 @@ fn colour_of(phase: Phase) -> Color {
     }
 }
 
-/// How requests ended, and whose fault it was.
+/// How requests ended, and who is to blame.
 pub fn outcomes(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let totals = &model.totals;
     let of_all = |count: u64| percent(share(count, totals.ok + totals.failed).unwrap_or(0.0));
@@ -242,7 +242,7 @@ pub fn outcomes(model: &Model, width: usize, rows: usize, look: TerminalStyle) -
     lines
 }
 
-/// The audit's lights, in as many lines as the width needs.
+/// The audit's lights, in as many lines as the width requires.
 pub fn audit(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     let mut lines: Lines = Vec::new();
     let mut spans = vec![look.title(" audit ")];

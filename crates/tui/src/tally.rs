@@ -1,4 +1,4 @@
-//! Durations by value, as sparse as they come: what the live view adds up over the run and over its last seconds.
+//! Durations by value, stored sparsely: added up over the run and over its last seconds for the live view.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,7 +6,7 @@ use record::{Durations, Interval, Outcome};
 use stats::quantile_ranks;
 use units::Nanos;
 
-/// How many seconds "lately" is.
+/// Number of seconds that count as recent.
 pub const RECENT: usize = 10;
 
 /// The values of one interval, to the three digits of its histogram, with their counts.
@@ -18,16 +18,16 @@ pub fn values(durations: Option<&Durations>) -> Values {
     buckets.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())).collect()
 }
 
-/// A quantile as far as the sample can carry it.
+/// A quantile, as far as the sample carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     Known(Nanos),
-    /// It falls among requests that were never answered.
+    /// It falls among requests that got no response.
     Above(Nanos),
     TooFew,
 }
 
-/// Counts by value, from which what was added can be taken away again.
+/// Counts by value, from which intervals can be subtracted again.
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: BTreeMap<u64, u64>,
@@ -68,7 +68,7 @@ impl Tally {
         })
     }
 
-    /// A quantile of values that are all known.
+    /// A quantile if all values are known.
     pub fn quantile(&self, q: f64) -> Shown {
         match quantile_ranks(self.total, q).and_then(|ranks| self.at_rank(ranks.estimate)) {
             Some(value) => Shown::Known(value),
@@ -77,8 +77,8 @@ impl Tally {
     }
 }
 
-/// The response, with the requests that were never answered at their ages. The report's rule: a quantile is known
-/// where what these leave open is no more than what the sample leaves open anyway.
+/// Response times, including requests without a response at their ages. As in the report, a quantile counts as known if
+/// these add no more uncertainty than the sample has anyway.
 #[derive(Debug, Default)]
 pub struct Response {
     ok: Tally,
@@ -137,7 +137,7 @@ impl Response {
     }
 }
 
-/// The response of the last seconds.
+/// The response times of the last seconds.
 #[derive(Debug, Default)]
 pub struct RecentResponse {
     pub sum: Response,
@@ -161,7 +161,7 @@ impl RecentResponse {
 #[derive(Debug, Default)]
 pub struct RecentPhase {
     pub tally: Tally,
-    /// Exact, of all that is held.
+    /// Exact sum of the intervals that are held.
     pub sum_ns: u128,
     parts: VecDeque<(Values, u128)>,
 }

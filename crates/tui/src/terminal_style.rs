@@ -1,4 +1,4 @@
-//! How the live view looks: characters that the terminal can show, and colours that only repeat what they say.
+//! The look of the live view: characters that the terminal can show, and colours that only repeat what they express.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
@@ -6,7 +6,7 @@ use ratatui::text::Span;
 use super::heat;
 use super::lights::CheckLight;
 
-/// What the terminal can do.
+/// The capabilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalStyle {
     pub colour: bool,
@@ -78,7 +78,7 @@ impl TerminalStyle {
         values.map(|value| levels[level(value)]).collect()
     }
 
-    /// What the parts of a stacked bar are drawn with: neighbours differ without colour.
+    /// The character for a part of a stacked bar: neighbours differ even without colour.
     pub fn part(self, index: usize) -> &'static str {
         let parts = if self.unicode { ["█", "▒", "▓", "░"] } else { ["#", "-", "=", "."] };
         parts[index % parts.len()]

@@ -39,7 +39,7 @@ fn model(load: Load) -> Model {
     Model::new("http://127.0.0.1:8080/delay/2ms", load, stamps, Some(Nanos::from_secs(5)))
 }
 
-/// A response whose phases take a fixed share of about `wait_us`.
+/// A response whose phases take fixed shares of about `wait_us`.
 fn answer(wait_us: u64) -> Timeline {
     let mut timeline = Timeline::due(Nanos::ZERO);
     let mut at = Nanos::ZERO;
@@ -98,7 +98,7 @@ fn text(model: &Model, size: (u16, u16), foot: Footer<'_>, look: TerminalStyle) 
 
 #[track_caller]
 fn check(model: &Model, size: (u16, u16), look: TerminalStyle, expected: &Expect) {
-    // A margin, or the snapshot would take the view's own first column for indentation.
+    // A margin, because the snapshot would remove the view's first column as indentation.
     let text: String =
         text(model, size, Footer::default(), look).lines().map(|line| format!("|{line}\n")).collect();
     expected.assert_eq(&text);
@@ -293,7 +293,7 @@ fn before_the_first_second_there_is_nothing_to_show_and_nothing_breaks() {
     assert!(text.contains("none yet"), "{text}");
 }
 
-/// If this fails, somebody who shrinks the window ends the run with a panic.
+/// If this fails, shrinking the window ends the run with a panic.
 #[test]
 fn no_size_breaks_it() {
     let model = run(model(load()), 70, 3);
@@ -306,7 +306,7 @@ fn no_size_breaks_it() {
     }
 }
 
-/// If this fails, NO_COLOR shows colours.
+/// If this fails, colours appear although NO_COLOR is set.
 #[test]
 fn without_colour_no_cell_has_one() {
     let model = run(model(load()), 70, 3);
@@ -347,7 +347,7 @@ fn lights_turn_with_what_was_measured() {
         assert!(audit.contains(message), "{message}: {audit}");
     }
 
-    // What the pace chose is no lateness.
+    // Lateness that the pace allows does not count.
     model.load.pace = Some(Pace { name: "efficient".to_owned(), batch_ns: 5_000_000 });
     let shown = self::text(&model, (120, 40), Footer::default(), ASCII);
     let audit = shown.split(" audit ").nth(1).unwrap();

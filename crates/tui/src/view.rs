@@ -1,4 +1,4 @@
-//! Lays the live view out: which parts fit a window, and where. Pure, so that tests can look at it.
+//! Lays out the live view: which parts fit a window, and where. Pure, so that it can be tested.
 
 use ratatui::Frame;
 use ratatui::text::{Line, Span};
@@ -11,20 +11,20 @@ use super::sections;
 use super::terminal_style::TerminalStyle;
 use super::widgets::{Lines, rect, shortened, spread};
 
-/// What the hand on the keys adds to the picture.
+/// What the key controls add to the view.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Footer<'a> {
     pub message: Option<&'a str>,
     pub help: bool,
 }
 
-/// From here on phases and outcomes stand next to rates and response.
+/// From this width on phases and outcomes are next to rates and response time.
 const TWO_COLUMNS: usize = 132;
 
 /// Title, bar, and the two largest.
 const FEWEST_PHASES: usize = 4;
 
-/// More rows for the strip would only thin it out.
+/// More rows would only make the heat map sparser.
 const TALLEST_STRIP: usize = 14;
 
 /// Draws the live view into a frame of any size.
@@ -48,8 +48,8 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Footer<'_>, look: Termin
     }
 }
 
-/// One part under the other. Where they do not fit, the strip goes first, then outcomes, phases and rates; what a
-/// user cannot do without, the header, the response and the lights, is last to go.
+/// One part below the other. If they do not fit, the heat map is left out first, then outcomes, phases and rates; the
+/// most important ones (header, response time and lights) are left out last.
 fn narrow(model: &Model, width: usize, height: usize, look: TerminalStyle) -> Lines {
     let header = sections::header(model, width, look);
     let response = sections::response(model, width, look);
@@ -76,7 +76,7 @@ fn narrow(model: &Model, width: usize, height: usize, look: TerminalStyle) -> Li
     spread([header, rates, response, phases, outcomes, strip, audit], left)
 }
 
-/// Two columns over the strip.
+/// Two columns above the heat map.
 fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), look: TerminalStyle) {
     let area = frame.area();
     let header = sections::header(model, width, look);

@@ -1,4 +1,4 @@
-//! What every live picture is put together from: texts that fit, figures, bars, and parts with air between them. Pure.
+//! The building blocks of live views: texts that fit, figures, bars, and parts with space between them. Pure.
 
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -30,7 +30,7 @@ pub fn shown_text(shown: Shown, look: TerminalStyle) -> String {
     }
 }
 
-/// Whole seconds, as a progress bar tells them: `7 s`, `2 min 5 s`.
+/// Whole seconds, as shown by a progress bar: `7 s`, `2 min 5 s`.
 pub fn seconds(time: Nanos) -> String {
     match time.0 / 1_000_000_000 {
         s @ 0..=119 => format!("{s} s"),
@@ -38,7 +38,7 @@ pub fn seconds(time: Nanos) -> String {
     }
 }
 
-/// How far it is, with a bar where there is an end and room for one.
+/// The progress, with a bar if there is an end and room for one.
 pub fn progress(text: &str, share: Option<f64>, width: usize, look: TerminalStyle) -> Line<'static> {
     let cells = width.saturating_sub(text.chars().count() + 3).min(60);
     match share {
@@ -55,7 +55,7 @@ pub fn progress(text: &str, share: Option<f64>, width: usize, look: TerminalStyl
     }
 }
 
-/// One bar of several parts: of each its share of the whole, and its colour.
+/// One bar of several parts, each with its share of the whole and its colour.
 pub fn stacked(parts: &[(f64, Color)], cells: usize, look: TerminalStyle) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     let (mut drawn, mut sum) = (0, 0.0);
@@ -69,7 +69,7 @@ pub fn stacked(parts: &[(f64, Color)], cells: usize, look: TerminalStyle) -> Lin
     Line::from(spans)
 }
 
-/// The parts with empty lines between them, as far as there are lines to spare.
+/// The parts with empty lines between them, as far as there are spare lines.
 pub fn spread<const N: usize>(parts: [Lines; N], spare: usize) -> Lines {
     let mut spare = spare;
     let mut lines = Lines::new();
@@ -83,7 +83,7 @@ pub fn spread<const N: usize>(parts: [Lines; N], spare: usize) -> Lines {
     lines
 }
 
-/// A place on the screen, as far as it is on it.
+/// A rectangle on the screen, clipped to `area`.
 pub fn rect(area: Rect, at: (usize, usize), size: (usize, usize)) -> Rect {
     let narrow = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
     Rect::new(narrow(at.0), narrow(at.1), narrow(size.0), narrow(size.1)).intersection(area)

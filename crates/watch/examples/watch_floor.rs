@@ -1,8 +1,8 @@
-//! Attaches empty programs where `watch` has its own, or only at the named tracepoints, and prints that; ends with
-//! its standard input.
+//! Attaches empty programs where `watch` has its own, or only at the named tracepoints, prints `attached`, and ends
+//! with its standard input.
 //!
-//! The throughput that a server loses to these, no observer at these places can avoid: `bench/watch_cost.py` measures
-//! it.
+//! The throughput that a server loses to them is a minimum for every observer at these places: `bench/watch_cost.py`
+//! measures it.
 
 use std::env;
 use std::io::{self, Read, Write};

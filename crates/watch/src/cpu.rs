@@ -1,4 +1,4 @@
-//! User and system time of threads by the boundaries that they cross: context switches, system calls, interrupts.
+//! User and system time of threads, from the boundaries that they cross: context switches, system calls, interrupts.
 //!
 //! The programs of `bpf/cpu.bpf.c` keep a clock per thread, which this module reads. Nothing is sampled: a program
 //! that works between the kernel's ticks is measured like any other. While the programs are attached, every system
@@ -162,7 +162,7 @@ impl ThreadClocks {
         reading
     }
 
-    /// By pid: the first process of the tree that a process is in.
+    /// By pid: the root process of the tree that a process is in.
     fn roots(&self) -> BTreeMap<u32, u32> {
         let wanted = map(&self.object, "wanted");
         let root = |key: Vec<u8>| {
@@ -173,7 +173,7 @@ impl ThreadClocks {
         wanted.keys().filter_map(root).collect()
     }
 
-    /// Makes room for others: descendants that ended are in the sum of their tree.
+    /// Frees room for other threads: descendants that ended are in the sum of their tree.
     fn forget_ended(&mut self, roots: &BTreeMap<u32, u32>, threads: &[ThreadClock]) {
         let seen: BTreeSet<u32> = threads.iter().map(|thread| thread.pid).collect();
         for (pid, root) in roots {
@@ -203,7 +203,7 @@ impl ThreadClocks {
         let own = std::process::id();
         self.want(own, ALONE)?;
         self.begin()?;
-        // The minimum: anything else in a batch makes it longer.
+        // The minimum: anything else that happens in a batch makes it longer.
         let call_ps = self.least_each(|| (0..CALLS).for_each(|_| call()), |seen| (seen.user, seen.calls));
         let touch = || {
             let mut pages = vec![0_u8; PAGES * PAGE];
@@ -350,14 +350,14 @@ fn whole(clocks: &Map<'_>, key: &[u8]) -> Option<Raw> {
 
 const TRIES: usize = 1_000;
 
-/// `None` where /proc does not list the thread any more.
+/// `None` if /proc no longer lists the thread.
 fn wants_to_run(pid: u32, tid: u32) -> Option<bool> {
     let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     Some(*stat.get(name_end + 2)? == b'R')
 }
 
-/// An ending thread is on its CPU to the last, and not in /proc any more: that takes microseconds, and the ticks show
+/// An exiting thread is on its CPU until the end, and no longer in /proc: that takes microseconds, and the ticks show
 /// whether it is still running.
 const LAST_WAY: Nanos = Nanos::from_secs(1);
 
@@ -383,8 +383,8 @@ impl Raw {
         })
     }
 
-    /// Where the switch off its CPU was missed, a sleeping thread would seem to run until it wakes, and an ended one
-    /// for ever. What it ran before it slept is known once it wakes.
+    /// If its switch off a CPU was missed, a sleeping thread would seem to run until it wakes, and an ended one for
+    /// ever. How long it ran before it slept is known once it wakes.
     fn seen_at_rest(self, tid: u32, now: Nanos) -> Raw {
         if self.at == 0 {
             return self;
@@ -480,7 +480,7 @@ mod tests {
     fn time_since_the_last_boundary_belongs_to_the_current_mode() {
         let at_rest = raw(0, MODE_USER).boundaries(Nanos(1_000));
         assert_eq!((at_rest.user, at_rest.system, at_rest.interrupt), (Nanos(100), Nanos(200), Nanos(10)));
-        // 300 on the wall, of which the scheduler has 260.
+        // 300 on the wall clock, of which the scheduler counted 260.
         assert_eq!((at_rest.stolen_ns, at_rest.calls, at_rest.wall()), (40, 3, Nanos(310)));
         assert_eq!(raw(900, MODE_USER).boundaries(Nanos(1_000)).user, Nanos(200));
         assert_eq!(raw(900, 2).boundaries(Nanos(1_000)).system, Nanos(300));

@@ -131,7 +131,7 @@ fn listeners(port: u16) -> Result<Vec<u32>, FindError> {
     }
     let owns = |pid: &u32| sockets_of(*pid).iter().any(|socket| sockets.contains(socket));
     let mut pids: Vec<u32> = pids()?.into_iter().filter(owns).collect();
-    // Of a family that shares the socket only the eldest: the others are its descendants.
+    // Of related processes that share the socket, only the oldest: the others are its descendants.
     let all = pids.clone();
     pids.retain(|&pid| parent(pid).is_none_or(|parent| !all.contains(&parent)));
     if pids.is_empty() { Err(FindError::Hidden(port)) } else { Ok(pids) }
@@ -181,7 +181,7 @@ fn sockets_of(process: u32) -> Vec<u64> {
     entries.flatten().filter_map(inode).collect()
 }
 
-/// Whether this process may not see which files, and so which sockets, the process `pid` has open.
+/// Whether this user may not see which files, and so which sockets, the process `pid` has open.
 fn is_denied(pid: u32) -> bool {
     let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     fs::read_dir(format!("/proc/{pid}/fd")).is_err_and(denied)
@@ -242,13 +242,13 @@ mod tests {
         assert!(found.ports.contains(&port));
     }
 
-    /// If this fails, a server that this user may not look at is said to listen on no port.
+    /// If this fails, a server that this user may not inspect is reported to listen on no port.
     #[test]
     fn a_process_that_may_not_be_looked_at_is_named() {
         let look = || find(&Named::Pids(vec![1])).map_err(|error| error.to_string());
         let looked = std::thread::spawn(move || {
             if rustix::process::geteuid().is_root() {
-                // Of this thread alone; it gives up root's rights.
+                // Only of this thread; it gives up root's rights.
                 let nobody = rustix::process::Uid::from_raw(65_534);
                 rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
             }

@@ -50,7 +50,7 @@ impl Session {
     ///
     /// # Cost
     ///
-    /// None for the server. To be called as often as [`Session::patience`] returns, so that no lane fills.
+    /// None for the server. Call as often as [`Session::patience`] returns, so that no lane fills up.
     pub fn take(&mut self) -> Vec<Served> {
         let mut done = Vec::new();
         let assembler = &mut self.assembler;
@@ -72,8 +72,8 @@ impl Session {
         done
     }
 
-    /// Looks for ports and processes that the server has opened since, and forgets threads that ended. To be called
-    /// once per interval. Returns false when no process of the server is left.
+    /// Looks for ports and processes that the server has opened since, and forgets threads that ended. Call once per
+    /// interval. Returns false when no process of the server is left.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As for that.
+    /// As for [`Kernel::measure_cost`].
     pub fn measure_cost(&mut self) -> std::io::Result<()> {
         self.kernel.measure_cost()
     }

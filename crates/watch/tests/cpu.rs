@@ -1,4 +1,4 @@
-//! The thread clocks compared with programs that know in which mode they were. Needs the right to load eBPF programs.
+//! The thread clocks compared with programs that know which mode they were in. Needs the right to load eBPF programs.
 #![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
 use std::cell::Cell;
@@ -28,8 +28,8 @@ impl Burner {
         Burner::start_by(Command::new(Burner::path()))
     }
 
-    /// Nothing takes its CPU: otherwise the kernel would work for the burner in between, in a mode that the burner
-    /// does not know.
+    /// Nothing takes its CPU: otherwise the kernel would work for the burner in between, in a mode that the burner does
+    /// not know.
     fn start_undisturbed() -> Burner {
         let mut command = Command::new("chrt");
         command.args(["--fifo", "1"]).arg(Burner::path());
@@ -82,7 +82,7 @@ impl Drop for Burner {
     }
 }
 
-/// What a burner did, by its own account, by /proc, by its control group and by its clocks.
+/// What a burner did: by its own account, by /proc, by its control group and by its clocks.
 #[derive(Debug)]
 struct Trial {
     /// Total, user, system.
@@ -93,7 +93,7 @@ struct Trial {
     threads: usize,
 }
 
-/// What all of its threads used, and how many they were, once none is ending or falling asleep any more.
+/// The time of all of its threads, and their number, once none is ending or falling asleep any more.
 fn at_rest(clocks: &mut ThreadClocks, pid: u32) -> (Boundaries, usize) {
     let begin = clock::now();
     let mut tids = BTreeSet::new();
@@ -155,7 +155,7 @@ impl Trial {
     }
 
     /// Compared with the account of its control group, to which the scheduler adds everything that runs in it. The
-    /// clock of a process lacks what its threads use while they end, after the kernel has closed their accounts.
+    /// clock of a process lacks what its threads use while they exit, after the kernel has closed their accounts.
     fn sum_is_off_by(&self) -> f64 {
         (self.accounted() / self.group as f64 - 1.0).abs()
     }
@@ -215,7 +215,7 @@ fn holds(orders: &[&str], check: impl Fn(&Trial) -> bool) {
     assert!(failed.len() <= 1, "{orders:?}: {failed:#?}");
 }
 
-/// If this fails, nobody can see where the time of a server goes that works between the ticks of the kernel.
+/// If this fails, nothing shows where the time goes in a server that works between the kernel's ticks.
 #[test]
 fn the_split_of_a_load_that_evades_the_tick_is_right_where_proc_is_wrong() {
     for orders in [["evade-user 150"], ["evade-kernel 150"]] {
@@ -224,7 +224,7 @@ fn the_split_of_a_load_that_evades_the_tick_is_right_where_proc_is_wrong() {
             proc_off.set(proc_off.get().max(trial.proc_is_off_by()));
             trial.split_is_off_by() <= 0.02 && trial.total_is_off_by() <= 0.001
         });
-        // The load does what it is meant to: otherwise this would prove nothing.
+        // The load must do what it is meant to: otherwise this would prove nothing.
         assert!(proc_off.get() > 0.5, "{orders:?}: /proc was off by {} at most", proc_off.get());
     }
 }

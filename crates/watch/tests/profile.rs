@@ -85,7 +85,7 @@ fn stacks(profile: &Profile, picture: Picture) -> &Stacks {
     &profile.stacks[picture as usize]
 }
 
-/// If this fails, the widths of a flame graph are not where the time goes.
+/// If this fails, the widths of a flame graph do not show where the time goes.
 ///
 /// 997 samples per second for 6 s: if each were a coin toss with 3:1, the share would be within 0.75 +- 0.0168 in 997
 /// of 1000 runs even where half of the CPU is taken by others; evenly spaced samples scatter less. 3 points are the
@@ -175,7 +175,7 @@ fn missing_names_and_callers_are_reported() {
     assert!(quality.unknown_frames > quality.frames / 2, "{quality:?}");
 }
 
-/// If this fails, a Java server is a picture of numbers.
+/// If this fails, a Java server's profile is a picture of numbers.
 #[test]
 fn a_jvm_has_java_frames() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -204,8 +204,8 @@ fn a_jvm_has_java_frames() {
     let pool = profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Pool);
     let pool = pool.unwrap_or_else(|| panic!("{:#?}", off_cpu.lines().collect::<Vec<_>>()));
     assert_eq!(pool.what, "a connection of HikariCP's pool");
-    // Two of three customers wait at any time, and one sleeps with the connection; or waits for a CPU with it, where
-    // the host is busy: that does not count as sleep.
+    // Two of three customers wait at any time, and one sleeps with the connection; or, on a busy host, waits for a CPU
+    // with it, which does not count as sleep.
     let mut customers = Stacks::default();
     let known = off_cpu.iter().map(|(frames, weight)| (frames.collect::<Vec<_>>(), weight));
     for (frames, weight) in known.filter(|(frames, _)| frames[0] == "customer" && frames.len() > 2) {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The release binary: `PARALLAX_BIN`, or the one next to this test, built where it is missing.
+/// The release binary: `PARALLAX_BIN`, or the one next to this test, which is built if it is missing.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
@@ -34,11 +34,11 @@ pub fn path() -> &'static Path {
 pub enum Core {
     /// For the client.
     First,
-    /// For the server; the first one where there is only one.
+    /// For the server; the first one if there is only one.
     Last,
 }
 
-/// Runs at a higher priority than other work on this host, where that is permitted.
+/// Runs at a higher priority than other work on this host, if that is permitted.
 const NICENESS: i32 = -15;
 
 /// Starts the binary with its output in pipes, on a separate core, so that the cost of one side is not part of the
@@ -48,9 +48,9 @@ pub fn start(arguments: &[&str], core: Core) -> Child {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A lookup without a reply must fail soon.
     command.env("RES_OPTIONS", "attempts:1 timeout:1").env("NO_COLOR", "1");
-    // A ceiling that somebody measured on this host must not influence a test.
+    // A ceiling that was measured on this host must not influence a test.
     command.env("XDG_CACHE_HOME", "/dev/null");
-    // A child starts with the affinity and the priority of the thread that made it.
+    // A child starts with the affinity and the priority of the thread that started it.
     let before = sched_getaffinity(None).unwrap();
     sched_setaffinity(None, &only(core, &before)).unwrap();
     let usual = getpriority_process(None).unwrap();

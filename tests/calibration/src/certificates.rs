@@ -1,4 +1,4 @@
-//! Certificates of the test's own authority, and how servers and clients use them.
+//! Certificates of the test's own authority, for servers and clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tempfile::TempDir;
 
-/// An authority, with its certificate as `ca.pem` and one of a client as `client.pem` and `client.key`.
+/// A CA, with its certificate as `ca.pem` and a client's as `client.pem` and `client.key`.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
@@ -23,7 +23,7 @@ pub enum ClientCertificate {
 }
 
 impl Authority {
-    /// An authority with this name: two of the same name would differ only in their signatures.
+    /// A CA with this name: two with the same name would differ only in their signatures.
     pub fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -44,7 +44,7 @@ impl Authority {
         path.join(name).to_str().unwrap().to_owned()
     }
 
-    /// A server for `localhost` with a certificate in force until the first day of `year`.
+    /// A server for `localhost` with a certificate that is valid until the first day of `year`.
     pub fn server(&self, year: i32, alpn: &[&str], client: ClientCertificate) -> Arc<ServerConfig> {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);

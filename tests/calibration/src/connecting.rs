@@ -42,7 +42,7 @@ fn a_port_without_a_listener() {
     }
 }
 
-/// If this fails, a typing error in a port costs the whole length of a run; or a slow server ends one.
+/// If this fails, a typo in a port costs the whole length of a run; or a slow server ends one.
 #[test]
 fn a_run_that_can_reach_nothing_ends_after_a_second() {
     let _together = quiet::together();
@@ -73,8 +73,8 @@ fn a_connection_that_waits_for_its_response_does_not_end_a_run() {
     assert_eq!(run.recording.total.counts.ok, 2, "{}", run.line);
 }
 
-/// A backlog of 1 holds two connections that are never accepted (Linux takes one more than asked). Requests on those
-/// are sent and acknowledged but get no response; the client closes them, but they stay in the backlog. All other
+/// A backlog of 1 holds two connections that are never accepted (Linux takes one more than requested). Requests on
+/// those are sent and acknowledged but get no response; the client closes them, but they stay in the backlog. All other
 /// connects get no reply.
 #[test]
 fn a_listener_whose_backlog_is_full() {
@@ -107,7 +107,7 @@ fn a_listener_whose_backlog_others_filled() {
     run.expect_exit(4);
 }
 
-/// `.invalid` is guaranteed never to exist (RFC 6761, 6.4). Without a network the lookup fails all the same.
+/// `.invalid` is guaranteed never to exist (RFC 6761, 6.4). Without a network the lookup fails as well.
 #[test]
 fn a_name_that_does_not_resolve() {
     let _together = quiet::together();

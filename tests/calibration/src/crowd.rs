@@ -4,7 +4,7 @@ use crate::drive::drive;
 use crate::quiet;
 use crate::serve::Serve;
 
-/// If this fails, a load of many slow clients cannot be generated from one machine. Only counts are checked: so many
+/// If this fails, one machine cannot generate the load of many slow clients. Only counts are checked: so many
 /// connections at once keep client and server busy with each other.
 #[test]
 fn each_of_ten_thousand_connections_completes_its_requests() {

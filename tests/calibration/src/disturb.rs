@@ -24,7 +24,7 @@ use crate::{binary, quiet};
 /// The requirement: fifty of fifty.
 const TRIALS: u64 = 50;
 
-/// Nothing may take longer than this on the busiest host.
+/// Nothing may take longer than this, even on a busy host.
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
 /// If this fails, a killed `disturb` leaves a server stopped.
@@ -41,7 +41,7 @@ fn killed_at_any_moment_it_leaves_nothing_stopped() {
         run.kill(trial);
         wait_until("the victim runs", || !victim.is_stopped());
     }
-    // Three quarters of the moments are within a pause: never catching it in one would test nothing.
+    // Three quarters of the moments are within a pause: if none were, this would test nothing.
     println!("{caught} of {TRIALS} were killed while the victim was stopped");
     assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
 }
@@ -72,7 +72,7 @@ fn killed_at_any_moment_it_leaves_nothing_frozen_and_no_group() {
         run.kill(trial);
         assert_eq!(victim.groups(), before, "trial {trial}, {by}");
         assert!(own_groups(run.pid()).is_empty(), "trial {trial}, {by}: {groups:?}");
-        // It reacts again: it dies of a signal that can be caught.
+        // It reacts again: a signal that can be caught ends it.
         victim.end_by_term();
     }
     println!("{caught} of {TRIALS} were killed while the victim was frozen");
@@ -291,7 +291,7 @@ impl Drop for Victim {
     }
 }
 
-/// A control group of this test, removed when dropped.
+/// A control group for this test, removed when dropped.
 struct Group(PathBuf);
 
 impl Group {
@@ -322,7 +322,7 @@ struct Running {
     guard: u32,
     workers: Vec<u32>,
     relays: Option<String>,
-    // Its output goes nowhere else, and it must not notice that nothing reads it.
+    // Keeps the pipe open: it must not notice that nothing reads its output.
     _out: BufReader<ChildStdout>,
     _folder: Option<tempfile::TempDir>,
 }
@@ -370,7 +370,7 @@ impl Running {
 
     /// Waits until a moment between its start and its seventh episode, a different one in each trial.
     fn wait_for_a_random_moment(&self, trial: u64) {
-        // Steps of the golden ratio of 140 ms fall evenly over it, whatever the number of trials.
+        // Steps of the golden ratio of 140 ms are spread evenly over it, whatever the number of trials.
         let moment = trial.wrapping_mul(86_525_238) % 140_000_000;
         clock::sleep_until(clock::now() + Nanos(moment));
     }

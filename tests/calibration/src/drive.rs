@@ -30,7 +30,7 @@ pub struct Run {
     pub recording: Recording,
 }
 
-/// Drives until the run has ended.
+/// Runs `drive` to its end.
 pub fn drive(arguments: &[&str], url: &str) -> Run {
     Driving::start(arguments, url).finish()
 }

@@ -7,16 +7,16 @@ use units::Nanos;
 
 use crate::drive::Run;
 
-/// Outcome, phase and blame, as the record names them; phase and blame of `ok` are empty.
+/// Outcome, phase and blame, as named in the record; phase and blame of `ok` are empty.
 pub type End = (&'static str, &'static str, &'static str);
 
 pub const OK: End = ("ok", "", "");
 
-/// The engine calls it a stall when a worker wakes this much later than intended.
+/// The engine counts it as a stall if a worker wakes this much later than intended.
 const LONGEST_WAKE: Nanos = Nanos::from_millis(50);
 
 impl Run {
-    /// How many requests ended in which way.
+    /// How many requests ended in each way.
     pub fn ends(&self) -> BTreeMap<(&str, &str, &str), u64> {
         let mut ends = BTreeMap::new();
         for row in &self.results().outcomes {
@@ -38,8 +38,8 @@ impl Run {
         assert_eq!(seen, expected, "{}", self.line);
     }
 
-    /// A timeout that expired while this client did not run is the client's own fault, and is blamed on it. On a busy
-    /// host that happens, and the record has to report it. Such an end counts as the expected one.
+    /// A timeout that expired while this client did not run is the client's own fault, and is blamed on it. That
+    /// happens on a busy host, and the record must report it. Such an end counts as the expected one.
     fn excused<'a>(
         &self,
         end: (&'a str, &'a str, &'a str),
@@ -60,7 +60,7 @@ impl Run {
         assert_eq!(self.exit, exit, "{}\n{}", self.line, self.stdout);
     }
 
-    /// It ended with 0; or with 3, where the audit found this host too busy to measure anything, and only that.
+    /// It ended with 0; or with 3 if the audit found only that this host was too busy to measure anything.
     #[track_caller]
     pub fn expect_done(&self) {
         let findings = &self.recording.document.verdict.as_ref().unwrap().findings;

@@ -14,7 +14,7 @@ const MALFORMED: End = ("protocol_error", "receive", "server");
 /// Its bytes were acknowledged: they arrived, and what is missing is the response.
 const SILENCE: End = ("request_timeout", "wait", "server");
 
-/// Closed and open loop; 100 requests each, as many as one connection after the other takes a moment for.
+/// Closed and open loop; 100 requests each, so that opening one connection after the other takes little time.
 const CLOSED_LOOP: &[&str] = &["-c", "4", "-n", "100"];
 const OPEN_LOOP: &[&str] = &["-c", "4", "-r", "200/s", "-d", "500ms"];
 const TWO_WORKERS: &[&str] = &["-c", "5", "-w", "2", "-n", "100"];
@@ -33,9 +33,9 @@ fn check(fault: &str, end: End) {
     }
 }
 
-/// Four requests on a connection. The fault hits the first. Those after it lose their connection, sent or half sent.
-/// If one of them arrived as the server closed, its kernel ends the connection with a reset instead of a close (RFC
-/// 9293, 3.6.1): both are then what happened.
+/// Four requests on a connection. The fault hits the first. Those after it lose their connection, sent or half sent. If
+/// one of them arrived as the server closed, its kernel ends the connection with a reset instead of a close (RFC 9293,
+/// 3.6.1): either outcome is then correct.
 #[track_caller]
 fn check_pipelined(fault: &str, hit: End) {
     let _together = quiet::together();
@@ -44,7 +44,7 @@ fn check_pipelined(fault: &str, hit: End) {
         let faults = truth.faults_of(fault);
         let ends = run.ends();
         assert!(ends.keys().all(|&end| may_end(end, fault, hit)), "{}: {ends:?}", run.line);
-        // The beginning of a response came to those that were hit, and to no others.
+        // The beginning of a response arrived for those that were hit, and for no others.
         let begun = ends.iter().filter(|((_, phase, _), _)| *phase == "receive").map(|(_, count)| count);
         let expected = if hit.1 == "receive" { faults } else { 0 };
         assert_eq!(begun.sum::<u64>(), expected, "{}: {ends:?}", run.line);
@@ -131,7 +131,7 @@ fn no_response_at_all() {
             let (run, truth) = run("never", &[load, &more].concat());
             run.expect(&[(SILENCE, 16)]);
             run.expect_exit(3);
-            // After a request that never gets a response none is begun: those are abandoned.
+            // After a request that never gets a response, none is begun: those are abandoned.
             let faults = truth.faults_of("never");
             assert_eq!(truth.requests.read, 16, "{}: {truth:?}", run.line);
             assert_eq!(faults + truth.requests.abandoned, 16, "{}: {truth:?}", run.line);

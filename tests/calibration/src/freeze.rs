@@ -13,8 +13,7 @@ const RATE: u64 = 1_000;
 const CONNECTIONS: usize = 32;
 const DELAY: Nanos = Nanos::from_millis(1);
 const MOST_TRIALS: usize = 5;
-/// The least time a client needs from its process start to the start of its run: the engine begins 5 ms after its
-/// workers.
+/// The shortest time from a client's process start to the start of its run: the engine begins 5 ms after its workers.
 const START: Nanos = Nanos::from_millis(5);
 
 /// If this fails, a second without any response counts as a handful of slow requests, and p99 does not show it.
@@ -23,7 +22,7 @@ fn a_freeze_in_the_middle_delays_every_request_that_was_due() {
     check(10, Nanos::from_secs(5), &[(950, 500), (990, 900), (999, 990)]);
 }
 
-/// If this fails, the end of a run is where slow servers hide: wrk2 and others forget what is in flight then.
+/// If this fails, slow servers hide at the end of a run: wrk2 and others forget what is in flight then.
 #[test]
 fn a_freeze_in_the_last_second_delays_every_request_that_was_due() {
     let frozen = check(10, Nanos::from_secs(9), &[(950, 500), (990, 900), (999, 990)]);
@@ -41,7 +40,7 @@ fn a_freeze_beyond_the_last_due_request_counts_in_full() {
     assert!(frozen.plan.freeze.1 > Nanos::from_secs(3), "the freeze ended at {}", frozen.plan.freeze.1);
 }
 
-/// Repeats the run until one holds: within 2 % of the calculation, and of the plain figures in per mille and ms.
+/// Repeats the run until one agrees: within 2 % of the calculation, and of the plain figures in per mille and ms.
 ///
 /// Other work on this host after the pool's capacity was measured makes these figures longer. It cannot make them
 /// shorter than the plain ones: that is wrong in any trial. Nor does it excuse an instrument that always exaggerates:
@@ -90,8 +89,8 @@ impl Seen {
     }
 }
 
-/// How long a request of a closed loop over this pool holds its connection on this host now: the number of
-/// connections divided by the throughput. Not a figure of the phases that the freeze tests.
+/// How long a request of a closed loop over this pool holds its connection on this host now: the number of connections
+/// divided by the throughput. Independent of the phases that the freeze tests.
 fn turn() -> Nanos {
     let serve = Serve::start(&[]);
     let connections = CONNECTIONS.to_string();
@@ -102,7 +101,7 @@ fn turn() -> Nanos {
     Nanos(elapsed * CONNECTIONS as u64 / 20_000).max(DELAY)
 }
 
-/// A run of which one second was frozen, and its calculation.
+/// A run with a freeze of one second, and its calculation.
 struct Frozen {
     run: Run,
     plan: Plan,
@@ -124,7 +123,7 @@ impl Frozen {
         let run = Driving::start(&load, &serve.url("/delay?us=1000")).finish();
         let truth = serve.truth();
         let requests = secs * RATE;
-        // Every request got its response in the end: the freeze delayed requests, it failed none.
+        // Every request got its response eventually: the freeze delayed requests, it failed none.
         assert_eq!((run.scheduled(), run.ok()), (requests, requests), "{}", run.line);
         assert_eq!(truth.requests.answered, requests, "{}", run.line);
         let plan = Plan {
@@ -163,14 +162,14 @@ impl Frozen {
         })
     }
 
-    /// The server's view, request by request, looks fine: at most one request per connection was with it while it was
-    /// frozen, and none of the others shows it. A client that reports only this reports no freeze.
+    /// Service time, request by request, looks fine: at most one request per connection was with the server while it
+    /// was frozen, and none of the others shows the freeze. A client that reports only this reports no freeze.
     fn of_service(&self) -> [Seen; 2] {
         let service = self.run.service();
         let others = service.at_rank(service.count() - CONNECTIONS as u64).unwrap();
         let (held, most) = (service.max().unwrap(), Nanos::from_millis(980));
         let brief = Nanos::from_millis(100);
-        // A client that was late in sending what the freeze held back is noise too: no floor.
+        // A client that was late in sending requests that the freeze held back is noise too: no floor.
         let seen = |what: &str, seen, (low, high)| {
             let (what, floor) = (what.to_owned(), Nanos::ZERO);
             Seen { what, seen, low, high, floor }
@@ -181,20 +180,20 @@ impl Frozen {
         ]
     }
 
-    /// A host that stalled made the freeze different from the planted one: nothing follows from that.
+    /// A stall of the host made the freeze different from the planted one: nothing follows from that.
     fn came_otherwise(&self) -> Option<String> {
         let (begin, end) = self.plan.freeze;
         let length = end - begin;
         (length.0.abs_diff(1_000_000_000) > 5_000_000).then(|| format!("the freeze lasted {length}"))
     }
 
-    /// As the report prints it.
+    /// The percentile as printed in the report.
     fn seen(&self, per_mille: usize) -> Nanos {
         known(&self.run.results().response, per_mille as f64 / 1_000.0)
     }
 }
 
-/// The one freeze as it happened, from the start of the run. Both processes are on the same monotonic clock.
+/// The freeze as it happened, as offsets from the start of the run. Both processes use the same monotonic clock.
 fn offsets(truth: &Truth, zero: Nanos) -> (Nanos, Nanos) {
     let [freeze] = &truth.freezes[..] else { panic!("{:?}", truth.freezes) };
     (Nanos(freeze.begin_ns) - zero, Nanos(freeze.end_ns) - zero)

@@ -1,4 +1,4 @@
-//! Requests that got no response in time: at the pool, at the queue's bound, at the end of the run.
+//! Requests that got no response in time: at the pool, at the queue limit, at the end of the run.
 
 use record::Outcome;
 use record::document::QuantileValue;
@@ -14,7 +14,7 @@ const QUEUE_FULL: End = ("queue_full", "pool_wait", "pool");
 const IN_FLIGHT: End = ("in_flight", "wait", "undecided");
 const NOT_SENT: End = ("not_sent", "pool_wait", "pool");
 
-/// Two connections are busy for 1 s at a time; six virtual users wait 200 ms, give up, and come again.
+/// Two connections are busy for 1 s at a time; six virtual users wait 200 ms, give up, and try again.
 #[test]
 fn a_pool_that_has_no_connection_in_time() {
     let _together = quiet::together();
@@ -24,11 +24,11 @@ fn a_pool_that_has_no_connection_in_time() {
     let truth = serve.truth();
     run.expect(&[(OK, truth.requests.answered), (CHECKOUT, 40 - truth.requests.answered)]);
     run.expect_done();
-    // Nothing that gave up has reached the server.
+    // No request that was given up has reached the server.
     assert_eq!(truth.requests.read, run.ok(), "{}", run.line);
     assert!(run.count_of(Outcome::CheckoutTimeout) >= 20, "{}: {} ok", run.line, run.ok());
     let ages = run.recording.total.failed(Outcome::CheckoutTimeout).unwrap();
-    // A histogram knows the low end of a value's bucket, at 200 ms up to 131 us below it.
+    // A histogram returns the low end of a value's bucket, at 200 ms up to 131 us below it.
     let limit = Nanos(ages.histogram().lowest_equivalent(200_000_000));
     assert!(ages.min().unwrap() >= limit, "{}: given up before its time", run.line);
 }

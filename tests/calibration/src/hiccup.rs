@@ -1,5 +1,5 @@
-//! `parallax hiccup` compared with stalls that are made for it: a stop of a known length, a hog that ranks above it,
-//! a CPU quota that is used up. The length must be right, and the cause must be named.
+//! `parallax hiccup` compared with stalls that are made for it: a stop of a known length, a hog with a higher priority,
+//! and a CPU quota that is used up. The length must be right, and the cause must be named.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::{binary, quiet};
 
 /// If this fails, a stopped process looks like one without hiccups, or its stall has no cause.
 ///
-/// A stop of *F* makes *F* late ticks at 1 ms: counted one by one, so a lower bound that no noise can break.
+/// A stop of *F* ms makes *F* late ticks at 1 ms: counted one by one, so this is a lower bound that no noise can break.
 #[test]
 fn a_stop_has_its_length_its_ticks_and_its_cause() {
     let _alone = quiet::alone();
@@ -25,7 +25,7 @@ fn a_stop_has_its_length_its_ticks_and_its_cause() {
     let seen = metering.finish();
     let longest = seen.longest();
     assert!(longest.length_ns >= stop.0, "{longest:?}");
-    // Everything but what comes between the stop and its end on a busy host belongs to the stop.
+    // Everything belongs to the stop, except what comes between the stop and its end on a busy host.
     assert!(longest.causes_ns.stopped * 10 >= longest.length_ns * 9, "{longest:?}");
     let meters = seen.results.meters.len() as u64;
     let late = seen.observed.logs["hiccup"].count_over(Nanos::from_millis(1));
@@ -35,7 +35,7 @@ fn a_stop_has_its_length_its_ticks_and_its_cause() {
     }
 }
 
-/// If this fails, a host that is too busy cannot be reported from one that does not run.
+/// If this fails, a host that is too busy cannot be distinguished from one that does not run.
 #[test]
 fn a_hog_of_higher_priority_shows_as_run_queue_latency() {
     let _alone = quiet::alone();
@@ -61,7 +61,7 @@ fn a_hog_of_higher_priority_shows_as_run_queue_latency() {
     assert!(queued * 10 >= longest.length_ns * 9, "{longest:?}");
 }
 
-/// If this fails, a quota is blamed on neighbours, who can do nothing about it.
+/// If this fails, a quota is blamed on neighbours, who cannot do anything about it.
 ///
 /// A group that may run for 20 ms of each 100 ms, on a CPU that it keeps busy, is stopped for four fifths of the
 /// time.
@@ -142,7 +142,7 @@ fn total(causes: &CausesNs) -> u64 {
     causes.named().iter().map(|(_, ns)| ns).sum()
 }
 
-/// The content of a record.
+/// The contents of a record.
 pub struct Seen {
     pub observed: Observed,
     pub results: HiccupResults,
@@ -169,7 +169,7 @@ impl Metering {
         Metering::start_in(line, None)
     }
 
-    /// The meters run when it returns.
+    /// Returns once the meters run.
     fn start_in(line: &[&str], group: Option<&Group>) -> Metering {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("record");
@@ -182,7 +182,7 @@ impl Metering {
             None => Command::new(binary::path()),
         };
         command.arg("hiccup").arg("-o").arg(record).args(line);
-        // With a command, its lines go next to the command's output.
+        // With a command, its lines are printed with the command's output.
         let piped = if line.contains(&"--") { Stdio::null() } else { Stdio::piped() };
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(piped).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -198,7 +198,7 @@ impl Metering {
         Pid::from_raw(self.child.id().cast_signed()).unwrap()
     }
 
-    /// Stopped after a while, for at least so long.
+    /// Stops the meter for at least this long.
     fn pause_for(&self, length: Nanos) {
         clock::sleep_until(clock::now() + Nanos::from_millis(500));
         kill_process(self.pid(), Signal::STOP).unwrap();

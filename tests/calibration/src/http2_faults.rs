@@ -1,5 +1,5 @@
-//! Each fault of a server that speaks HTTP/2, in the clear and over TLS: of its streams and of its connections. The
-//! right outcome, phase and blame for every single request, and as many as the server reports.
+//! Each fault of a server that uses HTTP/2, with and without TLS: of its streams and of its connections. The right
+//! outcome, phase and blame for every single request, and as many as the server reports.
 
 use std::io;
 
@@ -35,13 +35,13 @@ const TOGETHER: [&[&str]; 2] =
     [&["-c", "1", "--streams", "10", "-n", "40"], &["-c", "1", "--streams", "10", "-r", "400/s", "-n", "40"]];
 const REQUESTS: u64 = 40;
 
-/// How many streams a server lets a client open at once, where its script is not about that.
+/// How many streams a server allows at once, unless its script tests that.
 const STREAMS: u32 = 100;
 
-/// Silence takes its time: all requests meet it concurrently.
+/// No response takes its time: all requests meet it concurrently.
 const SIDE_BY_SIDE: [&[&str]; 2] = [&["-c", "20", "-n", "40"], &["-c", "20", "-r", "200/s", "-n", "40"]];
 
-/// Drives `server` by `script` with each load, in the clear and over TLS, and checks each run.
+/// Runs `server` with `script` and each load, with and without TLS, and checks each run.
 fn each(script: Script, loads: &[&[&str]], options: &[&str], look: impl Fn(&Run, &Scripted)) {
     let _together = quiet::together();
     let authority = Authority::new("ours");
@@ -62,7 +62,7 @@ fn each(script: Script, loads: &[&[&str]], options: &[&str], look: impl Fn(&Run,
     }
 }
 
-/// Requests, answers, faults and connections, as both sides count them.
+/// Requests, responses, faults and connections, as counted by both sides.
 #[track_caller]
 fn check_counts(run: &Run, server: &Scripted, answered: u64) {
     let counts = run.recording.total.counts;
@@ -170,7 +170,7 @@ fn a_stream_that_ends_before_its_announced_length() {
     check_among_others(script, INCOMPLETE);
 }
 
-/// Such a response is malformed (RFC 9113, 8.1.1), and none of its body was cut off.
+/// Such a response is malformed (RFC 9113, 8.1.1), but none of its body was cut off.
 #[test]
 fn a_head_that_announces_a_body_and_ends_the_stream() {
     check_among_others(|peer| every_fifth(peer, |stream| last_head(stream, OK_AND_TEN_BYTES)), MALFORMED);
@@ -195,7 +195,7 @@ fn a_check_that_does_not_hold() {
     }
 }
 
-// The connection fails, and what is on it.
+// The connection fails, and everything on it.
 
 #[test]
 fn a_close_without_a_response() {
@@ -219,7 +219,7 @@ fn a_reset_without_a_response() {
             peer.begin_http2(STREAMS)?;
             peer.stream()?;
             peer.note_faults(1);
-            // The client has read the settings; their arrival with the reset would be irrelevant.
+            // The client must have read the settings; whether they arrive with the reset would be irrelevant.
             peer.let_it_be_read();
             peer.reset()
         },
@@ -233,7 +233,7 @@ fn a_reset_without_a_response() {
 fn no_response_at_all() {
     check_alone(
         |peer| {
-            // A request that is given up makes room for the next one on the same connection.
+            // A request that was given up makes room for the next one on the same connection.
             one_by_one(peer, |peer, _| {
                 peer.note_faults(1);
                 Ok(())
@@ -290,7 +290,7 @@ fn a_close_within_a_response() {
     check_alone(script, INCOMPLETE, &ONE_BY_ONE, &[]);
 }
 
-/// The oldest response was in progress; not one byte had come for the others.
+/// The oldest response was in progress; not one byte had arrived for the others.
 #[test]
 fn a_close_in_the_middle_of_ten() {
     let script: Script = |peer| {
@@ -303,7 +303,7 @@ fn a_close_in_the_middle_of_ten() {
     check_together(script, &[(INCOMPLETE, 4), (CLOSED, 36)], &[]);
 }
 
-/// A response other than the oldest was in progress: each request is counted by what came for it.
+/// A response other than the oldest was in progress: each request is counted by what arrived for it.
 #[test]
 fn a_close_within_the_response_to_the_last_of_ten() {
     let script: Script = |peer| {
@@ -343,7 +343,7 @@ fn a_frame_where_none_is_allowed() {
 fn a_head_that_cannot_be_decompressed() {
     let script: Script = |peer| {
         one_by_one(peer, |peer, stream| {
-            // Entry 127 of a table that has 61 and no more (RFC 7541, 2.3.3).
+            // Entry 127 of a table that has only 61 (RFC 7541, 2.3.3).
             fault(peer, &head(stream, &[0xff, 0x00]))?;
             peer.close()
         })
@@ -363,7 +363,7 @@ fn a_malformed_frame_in_the_middle_of_ten() {
     check_together(script, &[(MALFORMED, 4), (CLOSED, 36)], &[]);
 }
 
-/// Half are below the number that the server names, and get responses; the others it has not processed.
+/// Half have numbers up to the one that the server names, and get responses; the server has not processed the others.
 #[test]
 fn a_server_that_goes_away_from_half_of_its_streams() {
     let script: Script = |peer| {
@@ -379,7 +379,7 @@ fn a_server_that_goes_away_from_half_of_its_streams() {
     check_together(script, &[(OK, 20), (CLOSED, 20)], &[]);
 }
 
-/// A server that ends its connections now and then harms nobody.
+/// A server that ends its connections now and then causes no failures.
 #[test]
 fn a_server_that_goes_away_but_responds_to_all() {
     let script: Script = |peer| {
@@ -445,7 +445,7 @@ fn a_server_that_allows_one_stream_at_a_time() {
         run.expect(&[(OK, REQUESTS)]);
         check_counts(run, server, REQUESTS);
         assert_eq!(server.connections(), 1, "{}", run.line);
-        // All but the first ten come back while nine others wait, each of whom is served for no less than this.
+        // All but the first ten come back while nine others wait, each of which is served for at least this long.
         let waited = run.phase(Phase::PoolWait);
         assert!(quantile(waited, 500) >= Nanos(9 * SERVICE.0), "{}: {:?}", run.line, quantile(waited, 500));
     });

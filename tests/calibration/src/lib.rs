@@ -1,8 +1,8 @@
-//! The instrument against planted truth: `parallax drive` as users run it, against a server that delays, freezes and
-//! fails in a known way.
+//! The instrument compared with planted truth: `parallax drive` as users run it, against a server that delays, freezes
+//! and fails in a known way.
 //!
-//! Everything here is a test. Tests start the release binary and read the record it leaves; they link no engine.
-//! Tests that measure time run alone, those that count run concurrently (`quiet.rs`).
+//! Everything here is a test. Tests start the release binary and read the record it leaves; they do not link the
+//! engine. Tests that measure time run alone, those that count run concurrently (`quiet.rs`).
 
 #[cfg(test)]
 mod audit;

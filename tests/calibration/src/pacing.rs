@@ -1,4 +1,4 @@
-//! When requests really arrive: the server's account of each, compared with the schedule.
+//! When requests actually arrive: the server's account of each, compared with the schedule.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::serve::Serve;
 const PERIOD: Nanos = Nanos::from_micros(200);
 const REQUESTS: u64 = 10_000;
 
-/// A run at 5,000/s in a pace, and how late each request was in the server's kernel.
+/// A run at 5,000/s with one pace, and how late each request arrived in the server's kernel.
 struct Paced {
     run: Run,
     late: Vec<Nanos>,
@@ -34,7 +34,7 @@ impl Paced {
         for (arrival, n) in arrivals.into_iter().zip(0..) {
             let due = run.started() + Nanos(PERIOD.0 * n);
             // Requests may overtake each other on their connections, but of the first n at least one is due with or
-            // after the n-th: in order of arrival none can be there before its turn.
+            // after the n-th: in order of arrival none can arrive before its turn.
             assert!(arrival + pairing + pairing >= due, "{}: {n} was there before it was due", run.line);
             late.push(arrival.saturating_sub(due));
         }
@@ -66,7 +66,7 @@ impl Paced {
     }
 }
 
-/// If this fails, a pacer sends ahead of its schedule, loses its place in it, or hides its lateness.
+/// If this fails, a pacer sends ahead of its schedule, loses its position in it, or hides its lateness.
 #[test]
 fn no_pace_is_early_drifts_or_hides_that_it_is_late() {
     let _alone = quiet::alone();
@@ -86,7 +86,7 @@ fn no_pace_is_early_drifts_or_hides_that_it_is_late() {
     }
 }
 
-/// The CPU time of a pacer that stays awake is not a sign of a client without CPU time left.
+/// The CPU time of a pacer that spins does not indicate a client without spare CPU time.
 #[test]
 fn staying_awake_is_not_being_busy() {
     let _alone = quiet::alone();

@@ -4,9 +4,9 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 static QUIET: RwLock<()> = RwLock::new(());
 
-/// For a test that measures time: nothing else of this package runs in the meantime.
+/// For a test that measures time: nothing else of this package runs at the same time.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
-    // A test that failed has left nothing behind that could harm the next.
+    // A failed test leaves nothing behind that could affect the next.
     QUIET.write().unwrap_or_else(PoisonError::into_inner)
 }
 

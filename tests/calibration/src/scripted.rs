@@ -1,5 +1,5 @@
-//! A server that does to each of its connections exactly what its script says, in the clear or over TLS, and counts
-//! what it did. One thread per connection; not meant to be fast.
+//! A server that treats each of its connections exactly as its script defines, with or without TLS, and counts what it
+//! did. One thread per connection; not meant to be fast.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -157,7 +157,7 @@ impl Peer {
         self.socket().set_read_timeout(time).unwrap();
     }
 
-    /// All of one request without a body, as HTTP/1.1 has it.
+    /// Reads one request without a body, in HTTP/1.1.
     pub fn request(&mut self) -> io::Result<()> {
         loop {
             if let Some(at) = self.inbox.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -190,16 +190,16 @@ impl Peer {
         self.cut()
     }
 
-    /// Ends the connection with a FIN and without notice. Everything that still arrives is read: with anything
-    /// unread, the kernel would send a reset instead (RFC 9293, 3.6.1).
+    /// Ends the connection with a FIN and without notice. Everything that still arrives is read: with unread data, the
+    /// kernel would send a reset instead (RFC 9293, 3.6.1).
     pub fn cut(&mut self) -> io::Result<()> {
         self.socket().shutdown(std::net::Shutdown::Write)?;
         let mut rest = Vec::new();
         self.socket().read_to_end(&mut rest).map(|_| ())
     }
 
-    /// Waits until the client's program, and not just its kernel, has had time to read what was sent: a reset
-    /// discards unread data.
+    /// Waits until the client's program, and not just its kernel, has had time to read what was sent: a reset discards
+    /// unread data.
     pub fn let_it_be_read(&mut self) {
         clock::sleep_until(clock::now() + TO_BE_READ);
     }
@@ -207,7 +207,7 @@ impl Peer {
     /// Ends the connection with a reset.
     pub fn reset(&mut self) -> io::Result<()> {
         set_socket_linger(self.socket(), Some(std::time::Duration::ZERO))?;
-        // Its drop closes it.
+        // Dropping it closes it.
         Ok(())
     }
 

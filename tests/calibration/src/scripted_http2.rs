@@ -1,4 +1,4 @@
-//! HTTP/2 as a scripted server speaks it: frames written by hand, so that each fault is exact.
+//! HTTP/2 for a scripted server: frames written by hand, so that each fault is exact.
 
 use std::io;
 
@@ -9,7 +9,7 @@ pub const ALL_STREAMS: u32 = (1 << 31) - 1;
 
 /// ":status: 200", entry 8 of HPACK's static table (RFC 7541, appendix A).
 pub const OK: &[u8] = &[0x88];
-/// ":status" by the name of entry 8, its value as it is, not indexed.
+/// ":status" by the name of entry 8, with a literal value, not indexed.
 pub const UNAVAILABLE: &[u8] = b"\x08\x03503";
 /// ":status: 200", and "content-length" by the name of entry 28.
 pub const OK_AND_TEN_BYTES: &[u8] = b"\x88\x0f\x0d\x0210";
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// As many streams, none of which gets a response.
+    /// Reads this many streams, none of which gets a response.
     pub fn streams(&mut self, count: usize) -> io::Result<Vec<u32>> {
         (0..count).map(|_| self.stream()).collect()
     }

@@ -1,4 +1,4 @@
-//! The search against a planted capacity: found within 3 %, never above it, and never lost.
+//! The search compared with a planted capacity: found within 3 %, never above it, and never lost.
 
 use std::net::TcpListener;
 use std::process::Output;
@@ -34,7 +34,7 @@ fn search(objective: &str, more: &[&str], url: &str) -> (Output, Option<SearchDo
         let printed: SearchDocument = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(&printed, document, "what is printed is what is kept");
         for probe in &document.probes {
-            // Each probe is a run like any other.
+            // Each probe is an ordinary run.
             record::read(&folder.path().join(&probe.folder)).unwrap();
         }
     }
@@ -54,9 +54,9 @@ fn a_planted_capacity_is_found_within_3_percent() {
         assert!(document.probes.len() <= 6, "{document:?}");
         let answer = document.answer.unwrap();
         let off = answer.holds_per_s.map(|holds| holds / capacity - 1.0);
-        // Whatever happened on this host: no rate holds that the server cannot serve.
+        // Whatever happened on this host, no rate may pass that the server cannot serve.
         assert!(off.is_none_or(|off| off <= 0.03), "{capacity}/s: {answer:?}");
-        // A rate that the client was not fit for is reported as the client's limit, and does not count as a miss of
+        // A rate that the client could not drive is reported as the client's limit, and does not count as an error of
         // the search.
         let excused = answer.limit == Limit::Client;
         found += usize::from(excused || off.is_some_and(|off| off >= -0.03));
@@ -74,7 +74,7 @@ fn a_planted_capacity_is_found_within_3_percent() {
 fn the_exit_code_depends_on_what_was_found() {
     let _alone = quiet::alone();
     let serve = Serve::start(&[]);
-    // No response comes within a microsecond.
+    // No response arrives within a microsecond.
     let range = ["--search-from", "300/s", "--search-to", "300/s"];
     let (output, document) = search("p99 < 1us", &range, &serve.url("/plaintext"));
     let answer = document.unwrap().answer.unwrap();
@@ -86,7 +86,7 @@ fn the_exit_code_depends_on_what_was_found() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
 }
 
-/// If this fails, Ctrl-C after nine of ten minutes loses all of them.
+/// If this fails, Ctrl-C after nine of ten minutes loses all results.
 #[test]
 fn an_interrupted_search_keeps_what_was_known() {
     let _together = quiet::together();

@@ -1,4 +1,4 @@
-//! Each fault of a server over TLS, in its handshake and in the HTTP/1.1 within: the right outcome, phase, blame and
+//! Each fault of a server over TLS, in its handshake and in HTTP/1.1 over it: the right outcome, phase, blame and
 //! reason for every single request, and as many as the server reports.
 
 use std::io;
@@ -28,13 +28,13 @@ const CLOSED_LOOP: &[&str] = &["-c", "4", "-n", "40"];
 const OPEN_LOOP: &[&str] = &["-c", "4", "-r", "200/s", "-n", "40"];
 const TWO_WORKERS: &[&str] = &["-c", "5", "-w", "2", "-n", "40"];
 const LOADS: [&[&str]; 3] = [CLOSED_LOOP, OPEN_LOOP, TWO_WORKERS];
-/// Silence takes its time: all requests meet it concurrently.
+/// No response takes its time: all requests meet it concurrently.
 const SIDE_BY_SIDE: [&[&str]; 2] = [&["-c", "20", "-n", "40"], &["-c", "20", "-r", "200/s", "-n", "40"]];
 const REQUESTS: u64 = 40;
 
 const FAR: i32 = 2100;
 
-/// `https://localhost` on this port, which is looked up nowhere.
+/// `https://localhost` on this port, without a name lookup.
 fn over_tls(load: &[&str], options: &[&str], port: u16) -> Run {
     let resolve = format!("localhost:{port}:127.0.0.1");
     drive(&[load, options, &["--resolve", &resolve]].concat(), &format!("https://localhost:{port}/"))
@@ -44,13 +44,13 @@ fn usual(authority: &Authority) -> Arc<ServerConfig> {
     authority.server(FAR, &["http/1.1"], ClientCertificate::NotAsked)
 }
 
-/// Why requests failed, as `outcome: reason`, with how many.
+/// Why requests failed, as `outcome: reason`, with counts.
 fn reasons(run: &Run) -> Vec<(String, u64)> {
     let rows = run.results().reasons.iter();
     rows.map(|row| (format!("{}: {}", row.outcome, row.reason), row.count)).collect()
 }
 
-/// Every handshake fails by `end`, and for this reason.
+/// Every handshake fails with `end`, for this reason.
 #[track_caller]
 fn check_handshake(server: &Scripted, loads: &[&[&str]], options: &[&str], end: End, reason: Option<&str>) {
     for load in loads {
@@ -68,7 +68,7 @@ fn check_handshake(server: &Scripted, loads: &[&[&str]], options: &[&str], end: 
     }
 }
 
-/// A server without TLS, which does this once the client's hello has arrived.
+/// A server without TLS, which runs `script` once the client's hello has arrived.
 #[track_caller]
 fn check_hello(script: Script, options: &[&str], end: End, reason: Option<&str>) {
     let _together = quiet::together();
@@ -154,7 +154,7 @@ fn untrusted_certificates_are_accepted_with_insecure_only() {
     }
 }
 
-/// With TLS 1.3 the client has finished its handshake, and has sent its request, before it learns of it.
+/// With TLS 1.3 the client finishes its handshake, and sends its request, before it receives the rejection.
 #[test]
 fn a_client_certificate_that_is_missing() {
     let _together = quiet::together();
@@ -189,7 +189,7 @@ fn a_server_without_the_protocol_that_was_asked_for() {
     }
 }
 
-/// HTTP/1.1 within TLS: each connection has one request, and ends by the fault.
+/// HTTP/1.1 over TLS: each connection has one request, and ends with the fault.
 #[track_caller]
 fn check(script: Script, end: End, options: &[&str]) {
     let _together = quiet::together();
@@ -319,7 +319,7 @@ fn bytes_that_are_not_a_response() {
     );
 }
 
-/// A record that was altered on its way, or forged.
+/// A record that was altered in transit, or forged.
 #[test]
 fn a_record_that_does_not_decrypt() {
     check(

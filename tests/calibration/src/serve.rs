@@ -1,4 +1,4 @@
-//! `parallax serve` as a child process, and its account of what it did.
+//! `parallax serve` as a child process, and the truth that it reports.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -36,7 +36,7 @@ impl Serve {
         format!("{}{path}", self.address)
     }
 
-    /// Stops it; its truth is final then.
+    /// Stops it and returns its truth, which is final then.
     pub fn truth(mut self) -> Truth {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         let mut text = String::new();
@@ -82,7 +82,7 @@ pub struct Truth {
     pub freezes: Vec<Freeze>,
     /// From the arrival of a request in the server's kernel to the call that hands over its response.
     pub handed: Durations,
-    /// The same, until that call has returned.
+    /// The same, until that call returns.
     pub response: Durations,
 }
 

@@ -11,16 +11,16 @@ use crate::quiet;
 use crate::serve::{Serve, Truth};
 
 const STOP: Nanos = Nanos::from_millis(300);
-/// How much of the 300 ms must show, at least: the rest is the way of the signals, and the 2 ms of the response.
+/// Minimum of the 300 ms that must show: the rest is the delivery of the signals, and the 2 ms of the response.
 const SHOWN: Nanos = Nanos::from_millis(250);
-/// Pairs of an undisturbed run and one with a stop, at most.
+/// Maximum number of pairs of an undisturbed run and one with a stop.
 const MOST_TRIALS: usize = 8;
-/// Undisturbed runs before their median means something.
+/// Number of undisturbed runs from which on their median means something.
 const FEWEST_TRIALS: usize = 3;
 
 /// If this fails, a garbage collection or a busy host of the client is counted as a slow server.
 ///
-/// At 1,000 per second and 2 ms there are always two requests in flight, and one that becomes due.
+/// At 1,000 per second and 2 ms there are always two requests in flight, and one about to become due.
 #[test]
 fn a_stopped_client_blames_itself_in_an_open_loop() {
     let _alone = quiet::alone();
@@ -30,8 +30,8 @@ fn a_stopped_client_blames_itself_in_an_open_loop() {
     });
 }
 
-/// In a closed loop a request is intended when its virtual user is free, so there is no schedule to fall behind: the
-/// stop shows where responses were unread.
+/// In a closed loop the intended start of a request is when its virtual user is free, so there is no schedule to fall
+/// behind: the stop shows in responses that were not read.
 #[test]
 fn a_stopped_client_blames_itself_in_a_closed_loop() {
     let _alone = quiet::alone();
@@ -74,7 +74,7 @@ fn check_stopped(run: &Run, truth: &Truth) {
     let response = run.recording.total.response().unwrap().max().unwrap();
     assert!(response >= SHOWN, "{line}: a caller felt {response} at most");
     assert_ne!(run.verdict(), VerdictWord::Valid, "{line}: {}", run.stdout);
-    // The longest wait is the server's own time, plus the way of a packet: no part of the stop.
+    // The longest wait is the server's own time, plus the transit of a packet: no part of the stop.
     let wait = run.phase(Phase::Wait).max().unwrap();
     let server = Nanos(truth.response.max_ns.unwrap());
     assert!(
@@ -83,7 +83,7 @@ fn check_stopped(run: &Run, truth: &Truth) {
     );
 }
 
-/// A run against 2 ms, stopped for a while in its middle or not.
+/// A run with responses after 2 ms, stopped for a while in its middle or not.
 fn run(load: &[&str], stop: Option<Nanos>) -> (Run, Truth) {
     let serve = Serve::start(&[]);
     let driving = Driving::start(load, &serve.url("/delay?us=2000"));

@@ -1,4 +1,4 @@
-//! What a run against a freezing server must measure: a queue calculated request by request.
+//! What a run against a freezing server must measure: a queue, calculated request by request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,33 +13,34 @@ pub struct Plan {
     pub requests: u64,
     pub connections: usize,
     pub delay: Nanos,
-    /// How long a request holds its connection while others wait for one: the delay, or more where the hosts limit
-    /// the pool.
+    /// How long a request holds its connection while others wait for one: the delay, or longer if the hosts limit the
+    /// pool.
     pub turn: Nanos,
     pub freeze: (Nanos, Nanos),
 }
 
 impl Plan {
-    /// The response of every request, the shortest first.
+    /// The response times of all requests, sorted.
     pub fn responses(&self) -> Vec<Nanos> {
         let mut responses: Vec<Nanos> = self.lives().map(|(due, answered)| answered - due).collect();
         responses.sort_unstable();
         responses
     }
 
-    /// From the end of the freeze until no request waits for a connection any more: how long the backlog takes.
+    /// From the end of the freeze until no request waits for a connection any more: how long it takes to clear the
+    /// backlog.
     pub fn drain(&self) -> Nanos {
         let (begin, end) = self.freeze;
         let held = self.lives().filter(|&(due, answered)| due >= begin && answered > due + self.delay);
         held.map(|(_, answered)| answered).max().map_or(Nanos::ZERO, |last| last.saturating_sub(end))
     }
 
-    /// When each request is due and when its response comes, in order.
+    /// When each request is due and when its response arrives, in order.
     fn lives(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
         let mut free: BinaryHeap<_> = (0..self.connections).map(|_| Reverse(Nanos::ZERO)).collect();
         (0..self.requests).map(move |n| {
             let due = Nanos(n * 1_000_000_000 / self.rate_per_s);
-            // First come, first served: it takes the connection that is free first.
+            // First come, first served: it takes the connection that becomes free first.
             let Reverse(connection) = free.pop().unwrap();
             let answered = if connection > due {
                 self.response_at(connection, self.turn)
@@ -59,12 +60,12 @@ impl Plan {
     }
 }
 
-/// Of sorted values, the smallest with at least the share `per_mille` of all at or below it.
+/// The smallest of the sorted values with at least the share `per_mille` of all at or below it.
 pub fn quantile(sorted: &[Nanos], per_mille: usize) -> Nanos {
     sorted[(sorted.len() * per_mille).div_ceil(1_000) - 1]
 }
 
-/// The calculation agrees with the plain formula where every request has a connection.
+/// The calculation agrees with the plain formula if every request has a connection.
 #[test]
 fn one_second_in_ten_holds_back_a_tenth_evenly() {
     let freeze = (Nanos::from_secs(4), Nanos::from_secs(5));

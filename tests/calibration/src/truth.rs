@@ -19,7 +19,7 @@ fn wait_is_the_servers_own_time_and_a_little_more() {
     }
 }
 
-/// Delays of this host that affect only one side occur in some trials: the middle trial counts.
+/// Delays on this host that affect only one side occur in some trials: the middle trial counts.
 const TRIALS: usize = 5;
 
 /// How far `wait` may be outside of the server's account at the median and at p99. One bucket of the histograms is 4 us
@@ -47,9 +47,9 @@ impl Trial {
         Trial { run, truth }
     }
 
-    /// By how much `wait` is outside of the server's own time. A response arrives at the client between the begin and the
-    /// return of the server's call: where the client's thread then takes the server's CPU, the call returns later, so
-    /// neither stamp alone is when it arrived. Negative if `wait` is shorter than the time until the call began.
+    /// By how much `wait` is outside of the server's own time. A response arrives at the client between the begin and
+    /// the return of the server's call: if the client's thread then takes the server's CPU, the call returns later, so
+    /// neither timestamp alone is when it arrived. Negative if `wait` is shorter than the time until the call began.
     fn error(&self, per_mille: u64) -> i128 {
         let wait = i128::from(quantile(self.run.phase(Phase::Wait), per_mille).0);
         let handed = i128::from(self.truth.handed.at(per_mille));
@@ -58,9 +58,9 @@ impl Trial {
     }
 }
 
-/// A planted delay is a lower bound for every request: the server's timer starts when the request is in its kernel
-/// and ends before the response is sent, both of which are within `service`. Only the pairing of clocks may subtract
-/// something, on either side by its bound, and the three digits of a histogram.
+/// A planted delay is a lower bound for every request: the server's timer starts when the request is in its kernel and
+/// ends before the response is sent, both of which are within `service`. Only the pairing of clocks (by its bound on
+/// either side) and the three digits of a histogram may subtract something.
 fn check_floor(run: &Run, planted: Nanos) {
     let pairing = run.recording.document.stamps.pairing_error_ns.unwrap();
     let floor = planted.0 - planted.0 / 500 - 2 * pairing;
@@ -97,7 +97,7 @@ fn check_close(trials: &[Trial], us: u64) {
     }
 }
 
-/// If this fails, a number that was never measured is shown as a perfect one.
+/// If this fails, a figure that was never measured is shown as a perfect one.
 #[test]
 fn without_kernel_stamps_client_lag_is_absent_and_not_zero() {
     let _together = quiet::together();
@@ -117,7 +117,7 @@ fn without_kernel_stamps_client_lag_is_absent_and_not_zero() {
     }
 }
 
-/// With them, every response has its stamp.
+/// With them, every response has its timestamp.
 #[test]
 fn with_kernel_stamps_every_response_has_one() {
     let _together = quiet::together();

@@ -21,7 +21,7 @@ fn sha256(bytes: &[u8]) -> String {
 
 const FIVE_MB: usize = 5 << 20;
 
-/// If this fails, checks of bodies pass whatever came, or throughput in bytes is wrong.
+/// If this fails, checks of bodies pass whatever arrived, or throughput in bytes is wrong.
 #[test]
 fn a_large_file_arrives_byte_for_byte() {
     let _turn = turn::together();
@@ -93,7 +93,7 @@ fn chunked_responses_are_read_to_their_end() {
     check_chunked(&nginx, "/words.txt", "Accept-Encoding: gzip");
 }
 
-/// If this fails, responses of servers that end them by closing wait for the timeout.
+/// If this fails, clients wait for the timeout if a server ends responses by closing.
 #[test]
 fn a_body_that_ends_with_the_connection_ends_there() {
     let _turn = turn::together();
@@ -120,12 +120,12 @@ fn a_slow_body_is_received_and_not_waited_for() {
     let run = drive(&["-n", "8", "-c", "4", &nginx.url("/slow.bin")]);
     run.assert_done();
     assert_eq!(run.reported(), ["ok - 8"]);
-    // The first half comes at once and the rest about half a second later: the response starts within milliseconds.
+    // The first half arrives at once and the rest about half a second later: the response starts within milliseconds.
     assert!(run.share("receive") > 0.5, "receive is {}", run.share("receive"));
     assert!(run.share("receive") > 2.0 * run.share("wait"), "wait is {}", run.share("wait"));
 }
 
-/// nginx's DAV module stores what it is sent.
+/// nginx's DAV module stores what it receives.
 #[test]
 fn a_body_from_a_file_is_sent_whole() {
     let _turn = turn::together();

@@ -1,11 +1,11 @@
-//! `parallax demo`, and the transcript of it that README shows.
+//! `parallax demo`, and its transcript in README.
 
 use std::fs;
 use std::process::Command;
 
 use crate::support::{binary, turn};
 
-/// What stays the same from run to run: the words, without numbers, units, and what is drawn.
+/// What stays the same from run to run: the words, without numbers, units and drawings.
 fn words(text: &str) -> Vec<String> {
     let begin = text.find("virtual users share").expect("the demo names its virtual users");
     let drawn = |token: &str| token.chars().all(|char| "▒█".contains(char));
@@ -32,7 +32,7 @@ fn the_transcript_in_readme_is_what_the_demo_prints() {
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    // The verdict comes before anything else; what is announced is not a result.
+    // The verdict comes before anything else; announcements are not a result.
     assert!(["valid: ", "degraded: ", "invalid: "].iter().any(|word| printed.starts_with(word)), "{printed}");
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("16 requests from 4 virtual users"));
 

@@ -1,4 +1,4 @@
-//! A disk that fills up, or a file that may not grow: what was measured is printed, and the gap is reported.
+//! A disk that fills up, or a file that may not grow: the measurement is printed, and the gap is reported.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::nginx::Nginx;
 use crate::support::{binary, turn};
 
-/// `script` runs `parallax drive` as `"$@"`, with the folder `record` as a place that will be full.
+/// `script` runs `parallax drive` as `"$@"`, with the directory `record` on a disk that will be full.
 #[track_caller]
 fn check_full(command: &[&str], script: &str) {
     let _turn = turn::together();
@@ -45,14 +45,14 @@ fn run(command: &[&str], script: &str, folder: &Path, url: &str) -> Output {
 /// If this fails, a full disk costs the run, or the gap goes unnoticed.
 #[test]
 fn a_full_disk_is_reported_after_the_results() {
-    // The mount is visible to these processes only, and is removed with them.
+    // The mount is visible only to these processes, and is removed with them.
     let root = geteuid().is_root();
     let unshare: &[&str] = if root { &["unshare", "-m"] } else { &["unshare", "-r", "-m"] };
     check_full(unshare, "mkdir record && mount -t tmpfs -o size=48k tmpfs record && \"$@\"");
 }
 
-/// The same by a limit of this process, which needs no privilege: 12 KiB hold the document of the start, and not
-/// that of the end.
+/// The same with a limit of this process, which needs no privilege: 12 KiB hold the document at the start, but not that
+/// at the end.
 #[test]
 fn a_file_that_may_not_grow_is_reported_after_the_results() {
     check_full(&["env"], "trap '' XFSZ; ulimit -f 24; \"$@\"");

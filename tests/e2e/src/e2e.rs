@@ -1,9 +1,8 @@
-//! The release binary, run as a user runs it, against servers and tools from other projects.
+//! The release binary, run as a user runs it, against servers and tools of other projects.
 //!
-//! What the binary reports about a run is compared with the other side: nginx's access log, the bodies that it
-//! serves, the Python reader of histogram logs. Every run that [`support::run`] makes is also checked for what must
-//! hold in every record. Tests that need a planted truth, such as a known freeze, belong to the package
-//! `calibration`.
+//! What the binary reports about a run is compared with the other side: nginx's access log, the bodies that it serves,
+//! the Python reader of histogram logs. Every run that [`support::run`] makes is also checked for what must hold in
+//! every record. Tests that need a planted truth, such as a known freeze, belong to the package `calibration`.
 //!
 //! nginx, nghttpd, Node and Python come with `scripts/setup test`. The first run fetches httpbin; later ones need no network.
 

@@ -1,4 +1,4 @@
-//! What other tools receive from a run, during and after it: read by their own programs.
+//! What other tools receive from a run, during and after it: read by their own libraries.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::python::python;
 use crate::support::run::{argument, drive, number, start};
 use crate::support::{binary, port, turn, wait};
 
-/// The content of the text, by the reader of Prometheus' own client.
+/// The contents of the text, read by Prometheus' own client library.
 const PROMETHEUS: &str = "
 import json, sys
 from prometheus_client.parser import text_string_to_metric_families as read
@@ -21,7 +21,7 @@ print(json.dumps({sample.name + json.dumps(sample.labels, sort_keys=True): sampl
     for family in read(open(sys.argv[1]).read()) for sample in family.samples}))
 ";
 
-/// The content of the body, by the messages of OpenTelemetry.
+/// The contents of the body, parsed as OpenTelemetry's messages.
 const OTLP: &str = "
 import json, sys
 from google.protobuf import json_format
@@ -38,7 +38,7 @@ for line in open(sys.argv[1]):
 print(json.dumps(told))
 ";
 
-/// A collector that appends each body to a file, a line each.
+/// A collector that appends each body to a file, one line each.
 const COLLECTOR: &str = "
 import json, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -68,7 +68,7 @@ fn names(reported: &Value) -> Vec<&String> {
     reported.as_object().unwrap().keys().filter(|name| !name.contains("_bucket")).collect()
 }
 
-/// The first value whose name begins so.
+/// The first value whose name begins with `begins`.
 #[track_caller]
 fn value(reported: &Value, begins: &str) -> u64 {
     let mut found = reported.as_object().unwrap().iter().filter(|(name, _)| name.starts_with(begins));
@@ -120,7 +120,7 @@ fn a_record_has_the_same_figures_in_every_format() {
     assert!(hlog.lines().any(|line| line.starts_with("Tag=response,")), "{hlog}");
 }
 
-/// If this fails, a dashboard sees a run are stalled, or miss its last second.
+/// If this fails, a dashboard shows a running run as stalled, or misses its last second.
 #[test]
 fn a_run_is_exported_while_it_is_running() {
     let _turn = turn::together();
@@ -151,10 +151,10 @@ fn a_run_is_exported_while_it_is_running() {
         &csv,
         &nginx.url("/"),
     ]);
-    // Rows come during the run: two seconds have been reported, and the third has not been measured.
+    // Rows come during the run: two seconds have been reported, and the third has not been measured yet.
     let lines = || fs::read_to_string(path("rows.ndjson")).unwrap_or_default().lines().count();
     assert!(wait::until(Nanos::from_secs(20), || lines() >= 2), "no rows");
-    // A second in which a push reads the totals joins them with the next one.
+    // A second in which a push reads the totals is merged with the next one.
     let scheduled = || {
         fs::write(path("scraped"), fetch(scraped, "/metrics")).unwrap();
         value(&read_by(PROMETHEUS, &path("scraped")), "parallax_scheduled_requests_total{")
@@ -183,7 +183,7 @@ fn a_run_is_exported_while_it_is_running() {
     assert_eq!(fs::read_to_string(path("rows.csv")).unwrap().lines().count(), series.lines().count() + 1);
 }
 
-/// If this fails, a pipeline passes what it should stop, or stops what it should pass.
+/// If this fails, a pipeline passes when it should stop, or the reverse.
 #[test]
 fn a_gate_closes_by_its_exit_code() {
     let _turn = turn::together();
@@ -205,7 +205,7 @@ fn a_gate_closes_by_its_exit_code() {
         (&["error_share > 26%"], &mixed, 0),
         (&["code.503 > 99"], &mixed, 2),
         (&["response.p50 > 1ns"], &["/"], 2),
-        // 400 requests do not carry it: an undecided condition does not pass.
+        // 400 requests do not carry this percentile: an undecided condition does not pass.
         (&["response.p99.999 > 30s"], &["/"], 2),
     ] {
         let found = gate(conditions, paths);
@@ -213,7 +213,7 @@ fn a_gate_closes_by_its_exit_code() {
     }
 }
 
-/// If this fails, a run of another tool is taken for something that it does not contain.
+/// If this fails, a run of another tool is shown with something that it does not contain.
 #[test]
 fn a_run_of_wrk_becomes_a_record() {
     let _turn = turn::together();
@@ -232,7 +232,7 @@ fn a_run_of_wrk_becomes_a_record() {
     let view: Value = serde_json::from_slice(&report.stdout).unwrap();
     let document: Value = serde_json::from_slice(&fs::read(record.join("run.json")).unwrap()).unwrap();
     assert_eq!(view["verdict"]["word"], document["verdict"]["word"]);
-    // nginx has logged all that wrk counted, and those that its end cut off.
+    // nginx has logged everything that wrk counted, and the requests that were cut off at its end.
     let seen = nginx.finish().len() as u64;
     let counted =
         document.pointer("/results/requests").and_then(Value::as_u64).unwrap_or_else(|| panic!("{document}"));

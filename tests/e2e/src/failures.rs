@@ -1,4 +1,4 @@
-//! Servers that close, die, or are not there: each request ends under its own name, and none is unknown.
+//! Servers that close, die, or are absent: each request has a specific outcome, and none is unknown.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -16,14 +16,14 @@ fn a_server_that_closes_without_a_response_is_blamed() {
     assert_eq!(run.reported(), ["closed_before_response server 60"]);
     assert_eq!(run.total("connections_opened"), 60);
     assert_eq!(run.total("sent"), 60);
-    // Something was reached, and nothing was measured.
+    // Something was reached, but nothing was measured.
     assert_eq!(run.code, Some(3));
     let seen = nginx.finish();
     assert!(seen.iter().all(|one| one.status == 444));
     assert_eq!(seen.len(), 60);
 }
 
-/// If this fails, a crash of the server leaves requests without a name.
+/// If this fails, a crash of the server leaves requests with the outcome unknown.
 #[test]
 fn a_server_killed_in_mid_run_leaves_no_request_unknown() {
     let _turn = turn::together();
@@ -60,7 +60,7 @@ fn a_name_that_does_not_exist_cannot_be_looked_up() {
     assert!(clock::now() - begin < Nanos::from_secs(60));
 }
 
-/// The kernel of a listener that never accepts takes the connection and the request all the same.
+/// The kernel of a listener that never accepts nevertheless accepts the connection and the request.
 #[test]
 fn a_server_that_never_responds_runs_into_the_timeout() {
     let _turn = turn::together();

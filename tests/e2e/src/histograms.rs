@@ -1,4 +1,4 @@
-//! The histogram logs, read by a program of other people: the Python port of HdrHistogram.
+//! The histogram logs, read by an independent program: the Python port of HdrHistogram.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ values = {str(p): total.get_value_at_percentile(p) for p in (50, 90, 99, 100)}
 print(json.dumps({'count': total.get_total_count(), 'intervals': intervals, 'values': values}))
 ";
 
-/// If this fails, the tools that people have read another run than we do.
+/// If this fails, other tools read figures that differ from ours.
 #[test]
 fn the_python_reader_sees_the_same_histograms() {
     let _turn = turn::together();

@@ -1,5 +1,5 @@
-//! Node's HTTP/2 server and nghttpd: what we count is what they saw, failures are the ones that they caused, and a
-//! handshake shows in the requests that opened a connection and in no others.
+//! Node's HTTP/2 server and nghttpd: our counts are those of the server, failures are the ones that it caused, and a
+//! handshake is counted only in the requests that opened a connection.
 
 use crate::secure::{passed, protocol};
 use crate::support::certificates::Certificates;
@@ -7,7 +7,7 @@ use crate::support::http2::{Nghttpd, Node, Seen};
 use crate::support::run::{Run, drive};
 use crate::support::turn;
 
-/// Drives `https://localhost` on this port.
+/// Runs `drive` with `https://localhost` on this port.
 fn over_tls(certificates: &Certificates, port: u16, path: &str, options: &[&str]) -> Run {
     let resolve = format!("localhost:{port}:127.0.0.1");
     let ca = certificates.path("ca.pem");
@@ -36,7 +36,7 @@ fn check_good(run: &Run, spoken: &str) {
 
 const LOAD: [&str; 4] = ["-n", "400", "-c", "2"];
 
-/// If this fails, Parallax and the most used HTTP/2 server of applications disagree about what was requested.
+/// If this fails, Parallax and the most common HTTP/2 server of applications disagree about the requests.
 #[test]
 fn node_saw_what_was_sent() {
     let _turn = turn::together();
@@ -72,7 +72,8 @@ fn what_node_does_to_a_stream_is_reported_as_such() {
         ("/silent", "request_timeout wait server 40"),
     ] {
         let node = Node::start(&certificates, 100);
-        // Silence takes its time, and all meet it at once; else one after the other, for nothing to come between.
+        // Silence takes its time, and all requests meet it at once; otherwise one after the other, so that nothing
+        // interferes.
         let (connections, timeout) = if path == "/silent" { ("20", "500ms") } else { ("2", "20s") };
         let load = ["-n", "40", "-c", connections, "--timeout", timeout];
         let runs = [
@@ -86,7 +87,7 @@ fn what_node_does_to_a_stream_is_reported_as_such() {
         let opened = runs.iter().map(|run| run.total("connections_opened")).sum::<u64>();
         let seen = node.seen();
         assert_eq!((seen.connections, seen.requests), (opened, 80), "{path}");
-        // What happens to a stream leaves its connection, a timeout too.
+        // A failed stream leaves its connection intact; so does a timeout.
         let each = match path {
             "/gone" => 40,
             "/silent" => 20,
@@ -96,7 +97,7 @@ fn what_node_does_to_a_stream_is_reported_as_such() {
     }
 }
 
-/// As `outcome phase blame count`.
+/// Each as `outcome phase blame count`.
 fn endings(run: &Run) -> Vec<String> {
     let word = |row: &serde_json::Value, name: &str| row[name].as_str().unwrap_or("-").to_owned();
     let row = |row: &serde_json::Value| {
@@ -115,11 +116,11 @@ fn node_with_one_stream_at_a_time_never_gets_two() {
     let run = over_tls(&certificates, node.secure, "/slow", &load);
     assert_eq!(run.reported(), ["ok - 100"]);
     assert_eq!(node.seen(), Seen { connections: 1, requests: 100, most_at_once: 1 });
-    // Nine wait for each that is served.
+    // Nine requests wait for each that is served.
     assert!(run.share("pool_wait") > 0.7, "{}", run.share("pool_wait"));
 }
 
-/// If this fails, a server that takes its connections down one by one looks as if it dropped requests.
+/// If this fails, a server that closes its connections one by one looks as if it dropped requests.
 #[test]
 fn a_connection_that_node_leaves_is_replaced() {
     let _turn = turn::together();

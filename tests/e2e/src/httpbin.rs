@@ -1,4 +1,4 @@
-//! httpbin under gunicorn: a real application with real delays, the only place where lengths of time are asserted.
+//! httpbin under gunicorn: a real application with real delays; the only tests here that assert times.
 
 use units::Nanos;
 
@@ -14,8 +14,8 @@ fn check_within(what: &str, value: Nanos, low: Nanos, high: Nanos) {
 /// If this fails, the wait for a pool looks like the server's time: 4 s for a response that takes 2 s.
 ///
 /// Four virtual users share two connections, so each response of 2 s is preceded by another's 2 s on the same
-/// connection. Only the first two of the twenty find a connection free. The margins are what httpbin itself adds to
-/// its sleep (milliseconds), and for the response both parts of it.
+/// connection. Only the first two of the twenty find a connection free. The margins are what httpbin itself adds to its
+/// sleep (milliseconds); the response time includes both parts of it.
 #[test]
 fn the_wait_for_the_pool_is_separate_from_the_response() {
     let _turn = turn::alone();
@@ -31,7 +31,7 @@ fn the_wait_for_the_pool_is_separate_from_the_response() {
     check_within("p50 of response", quantile(&results["response"], 0.5), ms(3_900), ms(4_200));
 }
 
-/// A body that drips for 1 s in ten pieces is received for as long: nine pauses of 0.1 s, and httpbin's own tenth.
+/// A body that drips for 1 s in ten pieces is received for that long: nine pauses of 0.1 s, and httpbin's own tenth.
 #[test]
 fn a_dripping_body_is_received_for_as_long_as_it_drips() {
     let _turn = turn::alone();
@@ -56,7 +56,7 @@ fn the_kinds_of_responses_of_an_application_are_understood() {
         // Chunked.
         ("/stream-bytes/5000?chunk_size=333", "ok - 20", "200 20", Some(100_000)),
         ("/gzip", "ok - 20", "200 20", None),
-        // Good, and not followed.
+        // Successful, and not followed.
         ("/redirect/1", "ok - 20", "302 20", None),
         ("/status/204", "ok - 20", "204 20", Some(0)),
     ] {
@@ -72,7 +72,7 @@ fn the_kinds_of_responses_of_an_application_are_understood() {
     }
 }
 
-/// httpbin's /bytes hands gunicorn what it does not accept: the header is sent, then the connection is closed.
+/// httpbin's /bytes gives gunicorn something it does not accept: the header is sent, then the connection is closed.
 ///
 /// If this fails, a close that comes together with the last bytes goes unnoticed until the timeout.
 #[test]

@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: the first ends the run and keeps all of it, the second ends the program.
+//! Ctrl-C and similar signals: the first ends the run and keeps everything, the second ends the program.
 
 use std::fs;
 use std::io::{PipeWriter, Write, pipe};
@@ -26,14 +26,14 @@ fn check_interrupted(signal: Signal, load: &[&str]) {
     wait::pause(Nanos::from_secs(1));
     running.signal(signal);
     let run = running.finish();
-    // As shells have it.
+    // As in shells.
     assert_eq!(run.code, Some(128 + signal.as_raw()), "{}", run.stderr);
     assert_eq!(run.json["state"], "interrupted");
     let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
     assert!(events.contains(r#""kind":"interrupted""#), "{events}");
     assert!(run.ended("ok") > 0);
     assert!(run.stdout.contains("response"), "no report: {}", run.stdout);
-    // The responses of nginx: all that is ok, and at most what was in flight at the signal.
+    // The responses of nginx: everything that is ok, plus at most what was in flight at the signal.
     let answered = nginx.finish().len() as u64;
     let under_way = run.ended("in_flight");
     assert!(
@@ -62,7 +62,7 @@ fn sigterm_keeps_the_run() {
 #[test]
 fn ctrl_c_ends_a_drain() {
     let _turn = turn::together();
-    // Its kernel accepts connections, and nothing ever responds.
+    // Its kernel accepts connections, but nothing ever responds.
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let running = start(&["-d", "200ms", "-c", "3", "--drain", "80s", "--timeout", "off", &url]);
@@ -76,7 +76,7 @@ fn ctrl_c_ends_a_drain() {
     assert_eq!(run.reported(), ["in_flight undecided 3"]);
 }
 
-/// The only thing that the first Ctrl-C cannot end is a report that nothing reads: the second one does.
+/// The first Ctrl-C cannot end a report that nothing reads; the second one does.
 #[test]
 fn the_second_ctrl_c_ends_the_program() {
     let _turn = turn::together();
@@ -106,7 +106,7 @@ fn the_second_ctrl_c_ends_the_program() {
     assert!(record::read(&folder.path().join("record")).is_ok());
 }
 
-/// The pipe, without room for another byte.
+/// A pipe without room for another byte.
 fn full(mut pipe: PipeWriter) -> PipeWriter {
     fcntl_setfl(&pipe, OFlags::NONBLOCK).unwrap();
     while pipe.write(&[b'x'; 4_096]).is_ok() {}

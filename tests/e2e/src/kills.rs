@@ -1,4 +1,4 @@
-//! A run that is killed at any moment leaves a folder that can be read, and at most the last second is missing.
+//! A run that is killed at any moment leaves a directory that can be read, and at most the last second is missing.
 
 use rustix::process::Signal;
 use units::Nanos;
@@ -10,15 +10,15 @@ use crate::support::{turn, wait};
 
 const KILLS: u64 = 15;
 
-/// So many at once: each sends little, and all of them together wait for about as long as one.
+/// This many at once: each sends little, and all of them together wait for about as long as one.
 const AT_ONCE: u64 = 5;
 
-/// A second that ended this long before the kill is in the folder. Committing it takes the worker's wake-up, the
-/// hand-over and some small writes, a few milliseconds; on two CPUs that others use too, each of these may wait
-/// for several slices of the scheduler.
+/// A second that ended this long before the kill is in the directory. Committing it takes the worker's wake-up, the
+/// hand-over and some small writes, a few milliseconds; on two CPUs that others use too, each of these may wait for
+/// several slices of the scheduler.
 const COMMIT: Nanos = Nanos::from_millis(300);
 
-/// Whatever nginx logged this long before the end of the last committed second, was read by the client within it.
+/// Whatever nginx logged this long before the end of the last committed second was read by the client within it.
 const READ: Nanos = Nanos::from_millis(300);
 
 /// A run that was killed, and when.
@@ -54,7 +54,7 @@ fn a_killed_run_loses_at_most_its_last_second() {
     }
 }
 
-/// A running test of 3 s, and the time after which it is to be killed.
+/// A running `drive` of 3 s, and the time after which it is to be killed.
 fn begin(nginx: &Nginx, index: u64, numbers: &mut Numbers) -> (Nanos, String, Running) {
     let path = format!("/run-{index}");
     let arguments = ["-d", "3s", "-r", "200/s", "-c", "4", "-w", "2", "--quiet", &nginx.url(&path)];
@@ -93,7 +93,7 @@ fn check(killed: &Killed, seen: &[Seen]) {
     assert_eq!(recording.total.counts.scheduled, recording.total.ended());
 }
 
-/// A folder is there before the first request is sent, so that even the shortest run leaves one.
+/// A directory is created before the first request is sent, so that even the shortest run leaves one.
 #[test]
 fn a_run_killed_at_its_begin_leaves_a_folder_without_seconds() {
     let _turn = turn::together();

@@ -19,7 +19,7 @@ fn drive<'a>(folder: &'a Path, arguments: &str) -> Terminal<'a> {
     terminal
 }
 
-/// How it ended, its document, and its events.
+/// How it ended: its exit, its document, and its events.
 fn finish(terminal: Terminal<'_>, folder: &Path) -> (Ended, Value, String) {
     let ended = terminal.finish();
     assert!(!ended.view.is_empty(), "the view did not leave the screen");
@@ -28,7 +28,7 @@ fn finish(terminal: Terminal<'_>, folder: &Path) -> (Ended, Value, String) {
     (ended, serde_json::from_str(&document).unwrap(), events)
 }
 
-/// If this fails, keys do something other than their labels, or the record does not mention them.
+/// If this fails, keys do something other than their labels, or the record does not contain their effect.
 #[test]
 fn keys_steer_a_run_and_are_on_record() {
     let _turn = turn::together();
@@ -40,7 +40,7 @@ fn keys_steer_a_run_and_are_on_record() {
         wait::pause(Nanos::from_millis(700));
     }
     let (ended, document, events) = finish(terminal, folder.path());
-    // As any run that finished: by its verdict, which on a busy machine may be that of a late client.
+    // As for any run that finished: by its verdict, which on a busy machine may report a late client.
     let code = if document["verdict"]["word"] == "invalid" { 3 } else { 0 };
     assert_eq!(ended.code, code, "{ended:?}");
     let words: Vec<&str> = ended.after.split_whitespace().collect();

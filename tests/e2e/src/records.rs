@@ -1,7 +1,7 @@
-//! What a run leaves: the same in `run.json`, in `--json`, and in the rest of the folder.
+//! The results of a run: the same in `run.json`, in `--json`, and in the rest of the directory.
 //!
-//! That a record fits its schema, conserves requests, splits the response exactly and agrees with its own series and
-//! histograms is held of every run of this package, by `support::laws`.
+//! For every run of this package, `support::laws` checks that its record fits its schema, conserves requests, splits
+//! the response time exactly, and agrees with its own series and histograms.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -30,7 +30,7 @@ fn json_is_the_document_of_the_folder() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-r", "300/s", "-d", "2500ms", "-c", "4", "-w", "2", &nginx.url("/")]);
     run.assert_done();
-    // That the two are equal is checked for each run that prints JSON: here it is made sure that it did.
+    // Equality is checked for each run that prints JSON: this only checks that it did.
     assert!(run.stdout.starts_with('{'), "{}", run.stdout);
     assert_eq!(run.reported(), ["ok - 750"]);
     assert_eq!(run.json["state"], "finished");
@@ -109,7 +109,7 @@ fn an_open_loop_has_the_requested_rate() {
     }
 }
 
-/// `parallax drive … | head -1` is how people look at the top of a report.
+/// `parallax drive … | head -1` is a common way to see the top of a report.
 #[test]
 fn a_reader_that_has_read_enough_is_no_error() {
     let _turn = turn::together();
@@ -125,7 +125,7 @@ fn a_reader_that_has_read_enough_is_no_error() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Nothing reads at all: what is printed first already meets the closed pipe.
+        // Nothing reads at all: the first output already meets the closed pipe.
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -1,4 +1,4 @@
-//! Requests kept one by one: `requests.parquet`, read by a program of other people.
+//! Individual requests: `requests.parquet`, read by an independent program.
 
 use std::process::Command;
 
@@ -54,7 +54,7 @@ fn all_requests_are_those_of_the_histograms() {
 #[test]
 fn the_slowest_are_the_slowest_of_all_workers() {
     let _turn = turn::together();
-    // nginx lets through what a second would carry and holds back the rest, 40 kB here, for 0.4 s.
+    // nginx lets through what a second allows and holds back the rest, here 40 kB, for 0.4 s.
     let nginx = Nginx::start("location / { return 200 'hello'; } location /slow { limit_rate 100k; }");
     std::fs::write(nginx.file("slow"), vec![1; 140_000]).unwrap();
     let targets =
@@ -77,7 +77,7 @@ fn a_sample_is_the_same_in_every_run() {
         number(&read(&run), "/rows")
     };
     let first = sample("1");
-    // Four standard deviations of 13.4 about the tenth.
+    // Four standard deviations of 13.4 around a tenth.
     assert!((146..=254).contains(&first), "{first} of 2,000");
     assert_eq!(sample("1"), first);
 }

@@ -1,4 +1,4 @@
-//! Runs against nginx in which every request gets a response: what we count is what nginx logged.
+//! Runs against nginx in which every request gets a response: our counts are those of nginx's log.
 
 use std::collections::HashSet;
 use std::fs;
@@ -54,7 +54,7 @@ fn a_status_of_400_and_above_is_an_error_of_the_application() {
         let run = drive(&["-n", "50", "-c", "2", &nginx.url(path)]);
         assert_eq!(run.reported(), [reported]);
         assert_eq!(run.codes(), [code]);
-        // A run in which nothing went well is no measurement.
+        // A run in which every request failed is no measurement.
         assert_eq!(run.code, Some(3));
     }
     assert_eq!(nginx.finish().len(), 150);
@@ -142,7 +142,7 @@ fn a_name_is_looked_up_once_and_its_phase_shows() {
     let run = drive(&["-n", "40", "-c", "2", &format!("http://localhost:{}/", nginx.port)]);
     run.assert_done();
     assert_eq!(run.reported(), ["ok - 40"]);
-    // Both connections waited for the same lookup, and no others did.
+    // Both connections waited for the same lookup; no request on them waited again.
     assert_eq!(number(run.phase("resolve"), "/distribution/count"), 2);
     assert_eq!(nginx.finish().len(), 40);
 }

@@ -1,7 +1,7 @@
-//! The scenarios that are shipped, driven against a shop that keeps sessions and against the built-in server.
+//! The shipped scenarios, run against a shop that keeps sessions and against the built-in server.
 //!
-//! The shop refuses a token that is not of the request's own session, so a value that wanders from one journey to
-//! another is an error here and not a figure.
+//! The shop refuses a token that does not belong to the request's own session, so a value that leaks from one journey
+//! to another is an error here and not just a figure.
 
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn shipped(name: &str) -> PathBuf {
     binary::root().join("scenarios").join(name)
 }
 
-/// The shipped scenario without its rate and its end: a closed loop, for the options to bound.
+/// The shipped scenario without its rate and its end: a closed loop, bounded by options.
 fn closed(folder: &TempDir) -> String {
     let text = fs::read_to_string(shipped("shop.toml")).unwrap();
     let kept =
@@ -108,14 +108,14 @@ fn two_thousand_virtual_users_keep_their_sessions_apart() {
     check("2000", 6_000, "2");
 }
 
-/// If this fails, figures are made of steps that had no right to be sent.
+/// If this fails, figures include steps that should not have been sent.
 #[test]
 fn a_journey_that_fails_goes_no_further() {
     let _turn = turn::together();
     let shop = Shop::start();
     let folder = tempfile::tempdir().unwrap();
     let set = format!("shop={}", shop.url());
-    // Wrong for every response: the first step fails its check.
+    // Wrong for every response, so the first step fails its check.
     let wrong = "journey.browse.step.login.expect.json={\"/data/token\" = \"other\"}";
     let scenario = closed(&folder);
     let run = drive(&[&scenario, "--set", &set, "--set", wrong, "-n", "10", "-c", "2"]);
@@ -157,9 +157,9 @@ fn the_scenario_to_begin_with_runs_against_the_built_in_server() {
     let (_server, port) = serve(&folder);
     let set = format!("base=http://127.0.0.1:{port}");
     let start = argument(&shipped("start.toml"));
-    // Its duration is longer than this takes, so no journey is cut by the end of the run.
+    // Its duration is longer than this takes, so the end of the run cuts off no journey.
     let run = drive(&[&start, "--set", &set, "--rate", "500/s", "-n", "500"]);
-    // Of every five arrivals four are pages and one a journey of two steps.
+    // Of every five arrivals four are pages and one is a journey of two steps.
     assert_eq!(run.reported(), ["ok - 600"]);
     assert_eq!(journeys(&run), ["visit 100 100 0"]);
     assert_eq!(run.json["options"]["rate"]["source"], "given");
@@ -179,7 +179,7 @@ fn the_mix_is_driven_by_weight_with_its_checks() {
     assert_eq!(run.json["options"]["users"]["source"], "file");
 }
 
-/// If this fails, a search over a scenario drives at the rate of its file, or takes requests for journeys.
+/// If this fails, a search over a scenario uses the rate of the file, or takes requests for journeys.
 #[test]
 fn a_search_over_a_scenario_counts_its_journeys() {
     let _turn = turn::together();

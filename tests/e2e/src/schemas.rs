@@ -1,4 +1,4 @@
-//! What `explain --json` and `doctor --json` print fits the schemas that are shipped.
+//! The output of `explain --json` and `doctor --json` fits the shipped schemas.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ fn an_explanation_fits_its_schema() {
         assert!(matches!(driven.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&driven.stderr));
         let reported = printed(&["explain", "--json", record]);
         laws::fits("explain.schema.json", &reported);
-        // There was no observer on the server's side: that is reported, and not guessed.
+        // There was no observer on the server's side: that is reported, not guessed.
         assert_eq!(reported["join"]["by_ends"], 0);
         assert!(reported["notes"].to_string().contains("no record of the server"), "{}", reported["notes"]);
     }

@@ -1,5 +1,5 @@
-//! nginx over TLS, HTTP/2 and a Unix domain socket: what we count is what nginx logged, and failures carry their
-//! reason.
+//! nginx over TLS, HTTP/2 and a Unix domain socket: our counts are those of nginx's log, and failures have their
+//! reasons.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub fn protocol(run: &Run) -> &str {
     run.json.pointer("/subject/protocol").unwrap().as_str().unwrap()
 }
 
-/// How many requests passed the phase.
+/// The number of requests that passed the phase.
 pub fn passed(run: &Run, name: &str) -> u64 {
     let phases = run.json.pointer("/results/phases").unwrap().as_array().unwrap();
     let phase = phases.iter().find(|phase| phase["phase"] == name).unwrap();
@@ -39,7 +39,7 @@ fn reasons(run: &Run) -> Vec<String> {
     rows.into_iter().flatten().map(text).map(|row| row.replace('"', "")).collect()
 }
 
-/// If this fails, what is measured over TLS is not what was requested, or the handshake is counted in another phase.
+/// If this fails, figures over TLS are not those of the requests, or the handshake is counted in another phase.
 #[test]
 fn every_request_over_tls_is_in_the_servers_log() {
     let _turn = turn::together();
@@ -59,7 +59,7 @@ fn every_request_over_tls_is_in_the_servers_log() {
         assert!(protocol(&run).starts_with(spoken), "{}", protocol(&run));
         assert_eq!(run.total("connections_opened"), 2);
         assert_eq!(run.total("body_bytes"), 400 * 5);
-        // One handshake a connection, in the request that opened it; none on a connection that was kept.
+        // One handshake per connection, in the request that opened it; none on a reused connection.
         assert_eq!((passed(&run, "connect"), passed(&run, "tls")), (2, 2));
     }
     let seen = server.finish();
@@ -67,7 +67,7 @@ fn every_request_over_tls_is_in_the_servers_log() {
     assert!(seen.iter().all(|one| one.uri == "/x" && one.status == 200));
 }
 
-/// If this fails, a user learns that TLS failed, and has to guess why.
+/// If this fails, users see that TLS failed, and have to guess why.
 #[test]
 fn a_failed_handshake_has_its_reason() {
     let _turn = turn::together();
@@ -106,7 +106,7 @@ fn nginx_with_one_stream_at_a_time_refuses_none() {
     let run = drive(&[&fixed[..], &[&format!("https://localhost:{port}/")]].concat());
     assert_eq!(run.reported(), ["ok - 400"]);
     assert_eq!((run.total("connections_opened"), passed(&run, "tls")), (2, 2));
-    // Twenty virtual users share two streams: all but those who began the run have waited.
+    // Twenty virtual users share two streams: all but those that began the run have waited.
     assert_eq!(passed(&run, "pool_wait"), 400);
     assert_eq!(server.finish().len(), 400);
 }
@@ -135,7 +135,7 @@ fn a_socket_of_the_file_system_is_driven_like_a_port() {
     let nginx = Nginx::start(&format!("listen unix:{}; location / {{ return 200 'hello'; }}", show(&socket)));
     let run = drive(&["-n", "100", "-c", "2", &format!("unix:{}:/a", show(&socket))]);
     assert_eq!(run.reported(), ["ok - 100"]);
-    // The kernel stamps nothing that arrives on such a socket: absent, not zero.
+    // The kernel does not timestamp what arrives on such a socket: absent, not zero.
     assert_eq!((run.total("unstamped"), passed(&run, "client_lag")), (100, 0));
     let run = drive(&["-n", "100", "-c", "2", "--unix", show(&socket), "http://example.com/b"]);
     assert_eq!(run.reported(), ["ok - 100"]);
@@ -148,7 +148,7 @@ fn show(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// If this fails, a slow target hides behind a fast one, or its requests are counted for another.
+/// If this fails, a slow target is hidden by a fast one, or its requests are counted for another.
 #[test]
 fn each_target_has_its_own_figures() {
     let _turn = turn::together();

@@ -1,4 +1,4 @@
-//! A run that is started by its spec is the run of the options that the spec was made of.
+//! A run started from a spec equals the run with the options that the spec was made of.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::support::nginx::Nginx;
 use crate::support::run::{Run, argument, drive};
 use crate::support::{binary, turn};
 
-/// The record without what two runs of the same options do not share: when and where they ran, how long requests
+/// The record without what differs between two runs of the same options: when and where they ran, how long requests
 /// took, and what follows from that.
 fn timeless(run: &Run) -> Value {
     let mut document = run.json.clone();
@@ -28,7 +28,7 @@ fn timeless(run: &Run) -> Value {
     document
 }
 
-/// If this fails, a run that is started by another program is not the run that was asked for.
+/// If this fails, a run started by another program is not the run that was requested.
 #[track_caller]
 fn check(nginx: &Nginx, arguments: &[&str]) {
     let by_options = drive(arguments);

@@ -1,4 +1,4 @@
-//! Records and folders of strangers, under a limit of memory and one of time.
+//! Untrusted records and directories, under limits of memory and time.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -12,11 +12,11 @@ use units::Nanos;
 use crate::support::binary;
 use crate::support::turn;
 
-/// Far more than a small record needs, far less than a device without end would take.
+/// Far more than a small record needs, far less than an endless device would take.
 const MEMORY: u64 = 512 << 20;
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
-/// Runs it to its end, within the limits. Returns what it printed.
+/// Runs it to its end, within the limits. Returns its exit code and what it printed.
 fn limited(arguments: &[&str], folder: &Path) -> (i32, String) {
     let mut command = Command::new(binary::parallax());
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
@@ -40,7 +40,7 @@ fn pipe(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
 }
 
-/// If this fails, a report on a folder from elsewhere waits forever, or takes all memory of this host.
+/// If this fails, a report on an untrusted directory waits forever, or uses up the memory of this host.
 #[test]
 fn what_is_no_file_in_a_record_is_refused_in_one_line() {
     let _turn = turn::together();
@@ -79,7 +79,7 @@ fn device(path: &Path) {
     symlink("/dev/zero", path).unwrap();
 }
 
-/// If this fails, everybody on the host reads the routes and statements that root recorded.
+/// If this fails, every user of the host can read the routes and statements that root recorded.
 #[test]
 fn a_record_is_read_by_whom_its_owner_permits() {
     let _turn = turn::together();

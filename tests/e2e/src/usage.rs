@@ -1,4 +1,4 @@
-//! Bad input: one line that says what to do, exit 1, nothing sent, no folder made.
+//! Invalid input: one line that states what to do, exit code 1, nothing sent, no directory made.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -96,7 +96,7 @@ fn a_url_that_cannot_be_driven_is_refused() {
     check(&["http://user:secret@SERVER/"], &[]);
 }
 
-/// If this fails, a value from elsewhere can smuggle a request into the run.
+/// If this fails, an untrusted value can smuggle a request into the run.
 #[test]
 fn headers_and_methods_that_break_the_request_are_refused() {
     check(&["-H", "no colon", URL], &["Name: value"]);
@@ -133,7 +133,7 @@ fn an_error_in_a_target_file_names_its_line() {
     }
 }
 
-/// If this fails, a second run writes over the first.
+/// If this fails, a second run overwrites the first.
 #[test]
 fn a_folder_that_holds_a_run_is_left_alone() {
     let _turn = turn::together();
@@ -152,7 +152,7 @@ fn a_folder_that_holds_a_run_is_left_alone() {
     check_in(folder.path(), &["-n", "1", "-o", "record", URL], &["record", "already contains a record"]);
 }
 
-/// These places refuse everybody, root too.
+/// These places refuse everybody, even root.
 #[test]
 fn a_folder_that_cannot_be_written_is_refused_before_anything_is_sent() {
     let _turn = turn::together();
@@ -161,6 +161,6 @@ fn a_folder_that_cannot_be_written_is_refused_before_anything_is_sent() {
     check_in(folder.path(), &["-n", "1", "-o", "file", URL], &["file", "-o"]);
     check_in(folder.path(), &["-n", "1", "-o", "file/record", URL], &["file/record", "-o"]);
     check_in(folder.path(), &["-n", "1", "-o", "/proc/record", URL], &["/proc/record", "-o"]);
-    // It is there, and takes no file.
+    // It exists, but no file can be created in it.
     check_in(folder.path(), &["-n", "1", "-o", "/proc", URL], &["/proc"]);
 }

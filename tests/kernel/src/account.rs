@@ -1,7 +1,7 @@
-//! The planted server's own account of a request: the truth that an observer is held to.
+//! The planted server's own account of a request: the truth that an observer is compared with.
 //!
-//! Times of the monotonic clock, the thread's CPU clock, and the kernel's own count of how long the thread waited
-//! for a CPU. What is neither is blocked, by which step is known.
+//! Times of the monotonic clock, the thread's CPU clock, and the kernel's own count of how long the thread waited for a
+//! CPU. Time that is neither CPU time nor such a wait is blocked time, and the step shows on what.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -12,12 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// One request, as the server that served it knows it.
+/// One request, from the view of the server that served it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// The client's port; 0 if there is none.
+    /// The client's port; 0 if it has none.
     pub peer_port: u16,
-    /// Which request of its connection.
+    /// Its number on its connection.
     pub n: u64,
     pub path: String,
     pub pid: u32,
@@ -27,7 +27,7 @@ pub struct Account {
     pub reader: u32,
     /// When the read that brought its last byte had returned.
     pub read_ns: u64,
-    /// When a thread took it up: a few microseconds after `read_ns`, or later where it had to queue within the server.
+    /// When a thread picked it up: a few microseconds after `read_ns`, or later if it had to queue within the server.
     pub begun_ns: u64,
     /// When its steps were done.
     pub worked_ns: u64,
@@ -35,7 +35,7 @@ pub struct Account {
     pub writing_ns: u64,
     /// When the last write of its response had returned.
     pub written_ns: u64,
-    /// From begun to written: by the clock and the counters of the thread.
+    /// From begun to written, by the clock and the counters of the thread.
     pub used: Used,
     pub steps: Vec<Done>,
     pub request_bytes: u64,
@@ -49,7 +49,7 @@ pub struct Account {
 pub struct Used {
     pub wall_ns: u64,
     pub cpu_ns: u64,
-    /// Runnable and not running, as the kernel counts it: preempted, woken, yielded or throttled.
+    /// Runnable but not running, as the kernel counts it: preempted, woken, yielded or throttled.
     pub run_delay_ns: u64,
     /// How often it was put on a CPU.
     pub slices: u64,
@@ -62,7 +62,7 @@ impl Used {
     }
 }
 
-/// One step as it came.
+/// One step as it happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub step: String,
@@ -71,12 +71,12 @@ pub struct Done {
 }
 
 impl Account {
-    /// Neither running nor runnable within the steps of these names.
+    /// Neither running nor runnable within the steps with these names.
     pub fn blocked_in(&self, steps: &[&str]) -> Nanos {
         Nanos(self.of(steps).map(|done| done.used.rest_ns()).sum())
     }
 
-    /// Runnable and not running within the steps of these names.
+    /// Runnable but not running within the steps with these names.
     pub fn delayed_in(&self, steps: &[&str]) -> Nanos {
         Nanos(self.of(steps).map(|done| done.used.run_delay_ns).sum())
     }
@@ -115,23 +115,23 @@ pub struct Counters {
 impl Counters {
     /// # Errors
     ///
-    /// This kernel keeps no account of waiting threads (`CONFIG_SCHED_INFO`).
+    /// This kernel does not account for waiting threads (`CONFIG_SCHED_INFO`).
     pub fn open() -> io::Result<Counters> {
         let schedstat = File::open("/proc/thread-self/schedstat")?;
         let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         Ok(Counters { schedstat, tid })
     }
 
-    /// The clocks and the counters at one moment: read again where the thread was switched in between, for then they
-    /// are of two moments.
+    /// The clocks and the counters at one moment: read again if the thread was switched in between, because then they
+    /// belong to two moments.
     ///
     /// # Panics
     ///
-    /// The kernel's file of this very thread cannot be read any more.
+    /// The kernel's file for this thread can no longer be read.
     ///
     /// # Cost
     ///
-    /// Three system calls, 2 to 5 us, all of which are CPU time of the step or request that they begin or end.
+    /// Three system calls, 2 to 5 us, all of which count as CPU time of the step or request that they begin or end.
     pub fn moment(&self) -> Moment {
         let mut before = self.waits();
         loop {
@@ -170,7 +170,7 @@ impl Book {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner).push(account);
     }
 
-    /// Writes all of them to a file of this process in `folder`.
+    /// Writes all accounts to a file of this process in `folder`.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Book {
 ///
 /// # Errors
 ///
-/// The folder cannot be read, or a line is none of these accounts.
+/// The directory cannot be read, or a line is not such an account.
 pub fn read(folder: &Path) -> io::Result<Vec<Account>> {
     let mut accounts = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -1,6 +1,6 @@
 //! `explain` on the records of a client and of its server: does it name the place where 50 ms were planted?
 //!
-//! The trials are made by `bench/blame.py`, 20 of each place in its long form. Here is the short one: five of each, of
+//! The trials are made by `bench/blame.py`, 20 of each place in its long form. This is the short form: five of each, of
 //! which one may miss. One that names 99 of 100 fails that in one of a thousand runs, one that names 19 of 20 in one of
 //! 44; one that guesses among six passes in one of 300.
 
@@ -27,7 +27,7 @@ fn check(place: &str) {
     assert!(output.status.success(), "{place}: {reported}");
 }
 
-/// If this fails, a stopped client is reported as a slow server: the question that no other tool answers.
+/// If this fails, a stopped client is reported as a slow server: the question that no other tool can answer.
 #[test]
 fn a_client_that_is_stopped() {
     check("client");

@@ -1,5 +1,5 @@
 //! `drive --watch`, `drive --profile` and `watch --profile`: both sides of a run in one step, and their records read
-//! again.
+//! back.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -47,7 +47,7 @@ fn a_run_is_watched_and_explained_in_one_step() {
         &url,
     ]);
     let reported = message(&output);
-    // Few requests make a run that is not to be believed, and yet one that can be explained.
+    // With few requests a run is not valid, but can still be explained.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{reported}");
     assert!(reported.contains("200 by their connection"), "{reported}");
     assert!(Path::new(record).join("profile/run.json").exists(), "{reported}");
@@ -92,7 +92,7 @@ fn profiled(record: &Path) -> (Observation, ProfileResults) {
     (document, *results)
 }
 
-/// If this fails, a profile ends after the ten seconds that it takes by itself, or misses the watch's begin.
+/// If this fails, a profile ends after its default of ten seconds, or misses the watch's begin.
 #[test]
 fn a_profile_with_a_watch_lasts_as_long_as_the_watch() {
     let _together = quiet::together();
@@ -116,7 +116,7 @@ fn a_profile_with_a_watch_lasts_as_long_as_the_watch() {
         watch.time
     );
     assert!(results.processes.iter().any(|process| process.pid == server.pid()), "{:?}", results.processes);
-    // The burning alone is six seconds on a CPU, by the scheduler; what the host takes from it is not included.
+    // Burning alone is six seconds on a CPU, according to the scheduler, without what the host takes from it.
     assert!(results.on_cpu_ns >= 5_900_000_000, "{results:?}");
 }
 

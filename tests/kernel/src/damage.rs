@@ -1,5 +1,5 @@
-//! A full disk, or a kernel that refuses information, ends no watch: the totals are printed, and what is missing is
-//! reported, in one line and in the record as far as that can still be written.
+//! A full disk, or a kernel that refuses information, does not end a watch: the totals are printed, and what is missing
+//! is reported, in one line and in the record as far as that can still be written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ struct Cramped {
     _place: TempDir,
 }
 
-/// Room for the begin of a record, and not for its logs: each takes a page of the sixteen.
+/// Room for the begin of a record, but not for its logs: each takes a page of the sixteen.
 const SMALL: &str = "size=64k";
 
 /// Room for all of a short record.
@@ -63,7 +63,7 @@ impl Cramped {
         while ballast.write_all(&page).is_ok() {}
     }
 
-    /// It ends with its server.
+    /// Waits until the watch ends with its server.
     fn ended(&mut self) -> Output {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         self.child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
@@ -79,7 +79,7 @@ impl Drop for Cramped {
     }
 }
 
-/// The totals are there, and the damage is one line.
+/// The totals are printed, and the damage is one line.
 #[track_caller]
 fn check_told(output: &Output, requests: &str) {
     let (reported, message) =
@@ -93,7 +93,7 @@ fn check_told(output: &Output, requests: &str) {
     assert_eq!(output.status.code(), Some(1), "{message}");
 }
 
-/// If this fails, a full disk takes hours of observation with it.
+/// If this fails, a full disk costs hours of observation.
 #[test]
 fn a_disk_that_is_full_ends_no_watch() {
     let _together = quiet::together();
@@ -149,7 +149,7 @@ fn a_look_for_new_ports_that_fails_ends_no_watch() {
     let pid = Pid::from_raw(i32::try_from(watching.pid()).unwrap());
     let none = Rlimit { current: Some(0), maximum: Some(1_024) };
     let before = prlimit(pid, Resource::Nofile, none).unwrap();
-    // It checks once per second. No requests in the meantime: the record may have to open a log for them.
+    // It checks once per second. No requests in the meantime: the record might have to open a log for them.
     wait::pause(Nanos::from_secs(3));
     prlimit(pid, Resource::Nofile, Rlimit { current: before.current.min(Some(1_024)), ..none }).unwrap();
     (0..20).for_each(|_| drop(client.http("/burn=100us")));

@@ -1,6 +1,6 @@
 //! `drive --watch ssh:HOST:PID`: the server's side of a run on another host, over a real sshd. That host has another
-//! boot, another monotonic clock and another network; it shares the kernel with this one, so the offset of its clock
-//! is known.
+//! boot, another monotonic clock and another network; it shares the kernel with this one, so the offset of its clock is
+//! known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Run {
         Run::start(far, Login::Root, server.pid(), server.address(), arguments)
     }
 
-    /// Until requests are being sent.
+    /// Waits until requests are being sent.
     fn wait_for_begin(&mut self) {
         let run = self.record.join("series.ndjson");
         let begun = || fs::metadata(&run).is_ok_and(|file| file.len() > 0);
@@ -96,7 +96,7 @@ fn check_clocks(server: &Path) -> usize {
     clocks.readings.len()
 }
 
-/// If this fails, records of two hosts are joined by luck, and a slow server is taken for a slow network.
+/// If this fails, records of two hosts are joined by chance, and a slow server is mistaken for a slow network.
 #[test]
 fn a_run_is_watched_on_a_host_with_another_clock() {
     let _alone = quiet::alone();
@@ -104,7 +104,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     let server = Plan::of("threads").start_on(&far);
     // Longer than the interval after which an observer without remote control prints a line.
     let ended = Run::of(&far, &server, &["-d", "5s"]).end();
-    // Few requests make a run that is not to be believed, and yet one that can be explained.
+    // With few requests a run is not valid, but can still be explained.
     assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.message);
     assert!(ended.message.contains("500 by their connection"), "{}", ended.message);
     assert!(
@@ -112,7 +112,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
         "{}",
         ended.message
     );
-    // Before, after, and each second between.
+    // Before, after, and every second between.
     assert!(check_clocks(&ended.server()) >= 6);
     let explained = ended.explained();
     assert_eq!(
@@ -169,7 +169,7 @@ fn a_server_that_ends_meanwhile_leaves_what_was_seen() {
 fn a_host_that_is_cut_off_costs_its_record_and_not_the_run_s() {
     let _together = quiet::together();
     let far = FarHost::start();
-    // Here, so that the run continues.
+    // On this host, so that the run continues.
     let server = Plan::of("threads").start();
     let mut run = Run::of(&far, &server, &["-d", "3s"]);
     run.wait_for_begin();

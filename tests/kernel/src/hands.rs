@@ -27,11 +27,11 @@ pub struct Hands {
 }
 
 impl Hands {
-    /// For the calling thread alone; its file is made in `folder`.
+    /// For the calling thread only; its file is created in `folder`.
     ///
     /// # Errors
     ///
-    /// The host gives no more threads, pipes or files.
+    /// The host has no more threads, pipes or files.
     pub fn new(folder: &Path) -> io::Result<Hands> {
         let counters = Counters::open()?;
         let file = File::create(folder.join(format!("synced-{}", counters.tid)))?;
@@ -48,11 +48,11 @@ impl Hands {
         })
     }
 
-    /// Does all steps, in order.
+    /// Carries out all steps, in order.
     ///
     /// # Errors
     ///
-    /// A step failed: then nothing that this server reports is true.
+    /// A step failed: then nothing that this server reports can be trusted.
     pub fn perform(&mut self, recipe: &Recipe) -> io::Result<Vec<Done>> {
         recipe.steps.iter().map(|&step| self.measured(step)).collect()
     }
@@ -98,7 +98,7 @@ pub fn burn(length: Nanos) {
     }
 }
 
-/// Fresh memory comes as pages that are not there until they are touched.
+/// Fresh memory consists of pages that do not exist until they are touched.
 fn touch(pages: u32) {
     let bytes = pages as usize * PAGE.len();
     let mut memory = vec![0_u8; bytes];

@@ -12,12 +12,12 @@ use crate::support::tolerance::{error, is_close, promised};
 
 const MODELS: [&str; 6] = ["threads", "pool", "handoff", "loop", "processes", "ring"];
 
-/// Requests of a test that asserts lengths of time; 19 of 20 have to show what was planted. The hypervisor takes CPU
-/// time from some requests, and no clock of this host shows from which.
+/// Requests of a test that asserts times; 19 of 20 have to show what was planted. The hypervisor takes CPU time from
+/// some requests, and no clock of this host shows from which.
 const REQUESTS: usize = 20;
 const MOST_STRAY: usize = 1;
 
-/// Of all accounts, those of a path.
+/// The accounts of requests with this path.
 fn of_path<'a>(accounts: &'a [Account], path: &str) -> Vec<&'a Account> {
     accounts.iter().filter(|account| account.path == path).collect()
 }
@@ -75,7 +75,7 @@ fn check_order(account: &Account) {
     assert!(used.wall_ns <= account.written_ns - account.begun_ns, "{account:?}");
 }
 
-/// Each step takes the planted time, and is of the planted kind. A busy host makes every other one later.
+/// Each step takes the planted time, in the planted way. A busy host makes some of them later.
 #[test]
 fn a_step_is_of_its_kind_and_length() {
     let _alone = quiet::alone();
@@ -102,8 +102,8 @@ fn stray(request: &Account, name: &str) -> Option<String> {
         let (planned, used) = (Nanos(done.planned_ns?), done.used);
         let is_right = match name {
             "burn" => is_close(Nanos(used.cpu_ns), planned, promised(planned)) && used.rest_ns() < LATE.0,
-            // Nothing of it ends early. That a timer is late, by 50 us of slack and by its thread's run-queue
-            // latency, is in the account as it comes: the bound only shows that it is no work and no other wait.
+            // It never ends early. If a timer is late, by 50 us of slack and its thread's run-queue latency, the
+            // account includes that: the bound only shows that it is neither work nor another wait.
             _ => {
                 let took = used.rest_ns() + used.cpu_ns + used.run_delay_ns;
                 took >= planned.0 && used.rest_ns() <= planned.0 + LATE.0 && used.cpu_ns < LATE.0
@@ -113,11 +113,11 @@ fn stray(request: &Account, name: &str) -> Option<String> {
     })
 }
 
-/// A quarter of this kernel's tick of 4 ms: what takes longer was planted, or is due to the host.
+/// A quarter of this kernel's tick of 4 ms: anything longer was planted, or is due to the host.
 const LATE: Nanos = Nanos::from_millis(1);
 
-/// Burnt time is of the thread's own clock, however long it waits for the CPU; and the hog's account of when it ran
-/// is the kernel's account of how long the thread waited.
+/// Burnt time is on the thread's own clock, however long it waits for the CPU; and the hog's account of when it ran
+/// agrees with the kernel's account of how long the thread waited.
 #[test]
 fn a_hog_makes_requests_wait_and_not_work() {
     let _alone = quiet::alone();
@@ -136,11 +136,11 @@ fn a_hog_makes_requests_wait_and_not_work() {
         requests.iter().map(|request| overlap(&stretches, request.begun_ns, request.written_ns).0).sum();
     println!("waited {}, hogged {}: {:+.2} %", Nanos(waited), Nanos(hogged), error(hogged, waited));
     assert!(waited > 100_000_000, "the hog took no CPU: {}", Nanos(waited));
-    // Others of this host take their part too: the hog had no more than was waited for.
+    // Other processes of this host take their part too: the hog had no more than the wait.
     assert!(error(hogged, waited) < 1.0, "the hog says it ran longer than anybody waited");
 }
 
-/// The kernel counts what a quota takes as waiting, and in the group's own account.
+/// The kernel counts the time that a quota takes as waiting, and in the group's own account.
 #[test]
 fn a_quota_makes_requests_wait_as_its_group_reports() {
     let _alone = quiet::alone();

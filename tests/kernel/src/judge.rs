@@ -17,7 +17,7 @@ pub struct Joined<'a> {
     pub unknown: usize,
 }
 
-/// Joins by the client's port and the order on its connection: every connection began after the watch did.
+/// Joined by the client's port and the order on its connection: every connection began after the watch did.
 pub fn join<'a>(accounts: &'a [Account], served: &'a [Served]) -> Joined<'a> {
     let port = |served: &Served| served.peer.map_or(0, |peer| peer.port());
     let mut seen: BTreeMap<(u16, u64), &Served> =
@@ -41,13 +41,13 @@ impl<'a> Joined<'a> {
         assert_eq!(counts, (sent, 0, 0), "joined, unseen, unknown; {losses}");
     }
 
-    /// Those of the paths that begin so.
+    /// The requests whose paths begin with `path`.
     pub fn of(&self, path: &str) -> Vec<(&'a Account, &'a Served)> {
         self.pairs.iter().copied().filter(|(account, _)| account.path.starts_with(path)).collect()
     }
 }
 
-/// What each part is by the account, in the order of [`Part::ALL`].
+/// The expected length of each part, from the account, in the order of [`Part::ALL`].
 pub fn expected(account: &Account) -> [Nanos; Part::COUNT] {
     let yielded = account.delayed_in(&["yield"]);
     let blocked = [
@@ -71,14 +71,14 @@ pub fn expected(account: &Account) -> [Nanos; Part::COUNT] {
 }
 
 /// The possible difference between the instants of the two: the observer's edges are within the system calls, the
-/// server's own moments after them. Both are known: microseconds, or the time for which the thread was pushed off its
-/// CPU at that point.
+/// server's own moments after them. Both are known: microseconds, or the time for which the thread was preempted at
+/// that point.
 pub fn gap(account: &Account, served: &Served) -> Nanos {
     Nanos(account.begun_ns.abs_diff(served.read.0) + account.written_ns.abs_diff(served.done.0))
 }
 
-/// What is wrong with the parts of a request; empty when all is right. `quota`: its group may stop it, and then the
-/// kernel's own count does not show what part of a wait was due to that.
+/// What is wrong with the parts of a request; empty if everything is right. `quota`: its group may be throttled, and
+/// then the kernel's own count does not show which part of a wait that was.
 pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
     let (expected, gap) = (expected(account), gap(account, served));
     let of = |part: Part| (served.part(part), expected[part as usize]);
@@ -90,9 +90,9 @@ pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
     };
     for part in Part::ALL {
         match part {
-            // A thread that an interrupt has woken waits until its CPU is done with that. The kernel has this time in
-            // the thread's own clock: where a waking leads to a switch at once, the switch is stamped with the clock
-            // of the waking (`rq_clock_skip_update`, kernel/sched/core.c). What is known is the sum.
+            // A thread that an interrupt has woken waits until its CPU has finished the interrupt. The kernel has this
+            // time on the thread's own clock: if a wake-up leads to a switch at once, the switch is stamped with the
+            // clock of the wake-up (`rq_clock_skip_update`, kernel/sched/core.c). Only the sum is known.
             Part::OnCpu if account.path.contains("fsync") => {
                 let ((worked, cpu), (waited, delay)) = (of(Part::OnCpu), of(Part::RunQueue));
                 check("on_cpu and run_queue", (worked + waited, cpu + delay));
@@ -110,7 +110,7 @@ pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
     faults
 }
 
-/// All requests but a twentieth are right in every part, and together all of them are right in each part. What the
+/// At least 19 of 20 requests are right in every part, and the sum of all of them is right in each part. What the
 /// hypervisor takes is charged to a request only at the next tick, so single requests may be wrong by that.
 pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) -> Verdict {
     let wrong: Vec<String> = pairs

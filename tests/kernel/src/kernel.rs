@@ -1,8 +1,8 @@
-//! `parallax watch` on a running server: a planted one, whose own account of every request is the truth, and real
-//! ones, whose counters are.
+//! `parallax watch` on running servers: a planted one, whose own account of every request is the truth, and real ones,
+//! whose counters are.
 //!
-//! Needs root, BTF and two CPUs; without them these tests fail and report what is missing. Tests that assert lengths
-//! of time run alone, those that count run concurrently.
+//! Needs root, BTF and two CPUs; without them these tests fail and report what is missing. Tests that assert times run
+//! alone, those that count run concurrently.
 
 #[cfg(test)]
 mod blame;

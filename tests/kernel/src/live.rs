@@ -22,7 +22,7 @@ fn watch<'a>(folder: &'a Path, server: &Planted, more: &str) -> Terminal<'a> {
     Terminal::start(folder, (30, 100), &arguments)
 }
 
-/// What was shown once the table had gone.
+/// The text shown after the table was closed.
 fn finish(terminal: Terminal<'_>, folder: &Path, requests: u64) -> String {
     let Ended { view, after, code } = terminal.finish();
     assert!(view.contains(SHOWS_CURSOR), "the cursor stays hidden");
@@ -58,7 +58,7 @@ fn the_table_has_the_figures_and_fits_a_window_that_changes() {
     terminal.wait_for(ENTERS);
     let mut client = server.new_client();
     (0..200).for_each(|_| drop(client.http("/burn=1ms")));
-    // Words, not sentences: a cell that was blank before is jumped over.
+    // Words, not sentences: the cursor skips cells that were blank before.
     for word in ["throughput", "p95", "preempted", "CPU", "statement", "/burn", "lost"] {
         terminal.wait_for(word);
     }

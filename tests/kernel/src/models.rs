@@ -1,4 +1,4 @@
-//! Servers of every model, read and written in every way: N sent = N reported, and the parts where one thread has the
+//! Servers of every model, read and written in every way: N sent = N reported, and the parts if one thread has the
 //! request.
 
 use kernel::account::Account;
@@ -52,7 +52,7 @@ fn a_thread_a_connection_hopping_connections_and_a_process_a_connection() {
     }
 }
 
-/// One thread has many requests, and works on one of them at a time: for the others that is waiting for the loop.
+/// One thread has many requests, and works on one of them at a time: for the others that is loop wait.
 #[test]
 fn a_loop_makes_requests_wait_for_later_ones() {
     quiet::in_trials(loop_waits);
@@ -65,9 +65,9 @@ fn loop_waits() -> Verdict {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(sent, &watched.losses());
-    // What the loop does between two requests belongs to none of them by the account, and by the observer to the one
-    // that was read last: here, the account itself, up to 150 us. And where the loop was pushed off its CPU while it
-    // had others, some of the waiting for it is waiting for the CPU.
+    // The account attributes what the loop does between two requests to none of them, the observer to the one that was
+    // read last: here, keeping the account itself, up to 150 us. And if the loop was preempted while it had others,
+    // some of the loop wait is run-queue latency.
     let right = joined.pairs.iter().filter(|(account, one)| {
         let truth = judge::expected(account);
         let waits = |parts: &[Nanos]| parts[Part::RunQueue as usize] + parts[Part::LoopWait as usize];
@@ -88,7 +88,7 @@ fn loop_waits() -> Verdict {
     Ok(())
 }
 
-/// One thread reads, another works: the whole time is right, and the work is found.
+/// One thread reads, another works: the total time is right, and the work is found.
 #[test]
 fn a_request_that_is_handed_over_keeps_its_time() {
     let _alone = quiet::alone();
@@ -106,8 +106,8 @@ fn a_request_that_is_handed_over_keeps_its_time() {
     assert!(right * 20 >= sent * 19, "{right} of {sent}");
 }
 
-/// Responses that are given to io_uring together are reported one after another: the total work for them is known,
-/// and its division is not.
+/// Responses that are passed to io_uring together are reported one after another: the total work for them is known, but
+/// not its division.
 #[test]
 fn requests_by_io_uring_keep_their_time_and_all_their_work() {
     quiet::in_trials(ring_works);
@@ -122,7 +122,7 @@ fn ring_works() -> Verdict {
     joined.check_count(sent, &watched.losses());
     let right = joined.pairs.iter().filter(|(account, one)| is_within(account, one)).count();
     assert!(right * 20 >= sent * 19, "{right} of {sent}");
-    // One thread works no more than there is time.
+    // One thread works no more than the elapsed time.
     let worked = watched.sum(Part::OnCpu);
     let planted = Nanos::from_millis(sent as u64);
     let first = watched.served.iter().map(|one| one.read).min().unwrap();
@@ -132,7 +132,7 @@ fn ring_works() -> Verdict {
     quiet::ensure(worked <= Nanos(planted.0 + planted.0 / 10), || format!("{worked} for {planted}"))
 }
 
-/// If this fails, what the loop waited for before a request came is reported as the request's.
+/// If this fails, what the loop waited for before a request arrived is reported as the request's.
 #[test]
 fn a_request_at_a_time_by_io_uring_has_its_own_parts() {
     quiet::in_trials(|| {
@@ -186,8 +186,8 @@ fn every_way() -> Verdict {
     check_parts("ways", &joined.of("/burn=100us"), false)
 }
 
-/// Not of a server whose reads and writes the kernel does: the observer does not see their bytes, so there a
-/// pipeline is a turn.
+/// Not for a server whose reads and writes the kernel does: the observer does not see their bytes, so there a pipeline
+/// is one turn.
 #[test]
 fn pipelined_requests_are_all_reported() {
     let _together = quiet::together();
@@ -203,7 +203,7 @@ fn pipelined_requests_are_all_reported() {
     }
 }
 
-/// Lines of text are no known protocol: a request is what comes before the server writes.
+/// Lines of text are not a known protocol: a request is what comes before the server writes.
 #[test]
 fn an_unknown_protocol_is_counted_by_its_turns() {
     let _together = quiet::together();
@@ -224,7 +224,7 @@ fn a_unix_socket_is_watched_as_a_port_is() {
     (0..100).for_each(|_| drop(client.http("/burn=50us")));
     let (watched, accounts) = (watching.finish(), server.accounts());
     let seen = join(&accounts, &watched.served);
-    // Such a socket is known from its first read on: the request that this one brought has no begin.
+    // Such a socket is known from its first read on: the beginning of the request that this read brought is unknown.
     let lost = watched.results.losses.mid_connection as usize;
     assert_eq!((seen.pairs.len() + seen.unknown + lost, seen.unknown), (100, 0), "{}", watched.losses());
 }

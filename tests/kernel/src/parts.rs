@@ -13,7 +13,7 @@ use crate::support::tolerance::{error, is_close, promised};
 use crate::support::watched::Watching;
 
 /// At most three waits per request: one begins for the observer when the thread is being woken, and for the kernel's
-/// own count some 3 us later, when it is in the queue. Ten of these are more than the 20 us that are promised.
+/// own count some 3 us later, when it is in the queue. Ten of these are more than the guaranteed 20 us.
 const KINDS: [&str; 4] = [
     "/burn=4ms,sleep=1ms,lock=3ms",
     "/pipe=2ms,socket=2ms,burn=1ms",
@@ -43,14 +43,14 @@ fn all_kinds() -> Verdict {
     for part in [Part::OnCpu, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
-        // Half of what is promised for a single request, for each of the forty that have the part.
+        // Half of what is guaranteed for a single request, for each of the forty that have the part.
         let slack = Nanos((truth.0 / 100).max(40 * 10_000));
         quiet::ensure(is_close(seen, truth, slack), || format!("{}: {seen} for {truth}", part.name()))?;
     }
     Ok(())
 }
 
-/// While a hog has the server's CPU for half the time, work remains work and the rest is waiting for the CPU.
+/// While a hog has the server's CPU for half the time, work stays the same and the rest is run-queue latency.
 #[test]
 fn hogged_requests_wait_and_do_not_work_more() {
     quiet::in_trials(hogged);
@@ -71,8 +71,7 @@ fn hogged() -> Verdict {
     check_parts("hogged", &joined.pairs, false)
 }
 
-/// Three hogs with the weights 1024, 526 and 272: the one that took most is named first, and each with the time it
-/// had.
+/// Three hogs with the weights 1024, 526 and 272: the one that took most is named first, and each with the time it had.
 #[test]
 fn pre_emptors_are_ranked_by_the_time_they_took() {
     let _alone = quiet::alone();
@@ -88,7 +87,7 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
         .into_iter()
         .map(|hog| {
             let (name, pid, stretches) = (hog.name, hog.pid(), hog.stretches());
-            // From its arrival: the thread is woken then, and waits for the CPU as well.
+            // From its arrival: the thread is woken then, and may wait for the CPU.
             let from = |one: &Served| one.arrived.unwrap().0;
             let within = watched.served.iter().map(|one| overlap(&stretches, from(one), one.done.0).0);
             let within = Nanos(within.sum());
@@ -116,8 +115,8 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
     }
 }
 
-/// A thread that gives its CPU away, one that is pushed off it, and one whose group has used its quota: a thousand
-/// requests, and none is taken for another kind.
+/// A thread that yields, one that is preempted, and one whose group has used up its quota: a thousand requests, and
+/// none is mistaken for another kind.
 #[test]
 fn throttling_yielding_and_pre_emption_are_never_confused() {
     quiet::in_trials(|| pushed_off(400));
@@ -155,7 +154,7 @@ fn giving_away(requests: usize) -> Verdict {
     assert!(watched.sum(Part::Yielded) > Nanos::from_millis(1), "{}", watched.sum(Part::Yielded));
     for (account, one) in &joined.pairs {
         assert_eq!(one.part(Part::Throttled), Nanos::ZERO, "{one:?}");
-        // No other wait is taken for one of these; one of these may have been a push, within the step.
+        // No other wait is counted as one of these; one of these may have been a preemption, within the step.
         let (seen, truth) = (one.part(Part::Yielded), account.delayed_in(&["yield"]));
         assert!(seen <= truth + promised(truth) + SLICE, "{seen} for {truth}: {account:?} {one:?}");
     }
@@ -165,7 +164,7 @@ fn giving_away(requests: usize) -> Verdict {
     check_parts("giving away", &joined.pairs, false)
 }
 
-/// The least that a hog has a CPU for, here: `base_slice_ns` of the scheduler is 0.7 ms and more.
+/// The shortest time that a hog has a CPU here: `base_slice_ns` of the scheduler is 0.7 ms or more.
 const SLICE: Nanos = Nanos::from_micros(500);
 
 fn held_back(requests: usize) -> Verdict {
@@ -182,7 +181,7 @@ fn held_back(requests: usize) -> Verdict {
     joined.check_count(requests, &watched.losses());
     let (throttled, waited) = (watched.sum(Part::Throttled), judge::totals(&joined.pairs, Part::RunQueue).1);
     println!("throttled {throttled} of {waited} waited; the group says {by_group}");
-    // The group is held back between requests too; and after the quota is refilled, its thread waits for whatever has
+    // The group is throttled between requests too; and after the quota is refilled, its thread waits for whatever has
     // the CPU then.
     assert!(throttled <= by_group + promised(by_group), "{throttled} of {by_group}");
     assert!(throttled.0 * 10 >= by_group.0 * 9, "{throttled} of {by_group}");
@@ -192,7 +191,7 @@ fn held_back(requests: usize) -> Verdict {
     check_parts("held back", &joined.pairs, true)
 }
 
-/// Bytes that arrived and were not read yet are queued before the request, and are none of its parts.
+/// Bytes that arrived and were not read yet are queued before the request, and are not part of it.
 #[test]
 fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     quiet::in_trials(late_reads);

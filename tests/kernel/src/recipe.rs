@@ -15,7 +15,7 @@ pub struct Recipe {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So much CPU time of the thread's own clock: known work, however long it takes to get it.
+    /// This much CPU time on the thread's own clock: known work, however long it takes to get it.
     Burn(Nanos),
     /// Blocked by choice.
     Sleep(Nanos),
@@ -25,11 +25,11 @@ pub enum Step {
     Pipe(Nanos),
     /// Blocked on a partner that replies late, over a socket.
     Socket(Nanos),
-    /// A page of a private file, written and made durable; it takes what it takes.
+    /// A page of a private file, written and synced; takes as long as the disk needs.
     Fsync,
-    /// Gives the CPU away this often.
+    /// Yields the CPU this many times.
     Yield(u32),
-    /// Touches so many fresh pages.
+    /// Touches this many fresh pages.
     Fault(u32),
 }
 
@@ -43,7 +43,7 @@ const USUAL_ANSWER: usize = 3;
 impl FromStr for Recipe {
     type Err = String;
 
-    /// Reads a path, with or without its slash, up to a `?`.
+    /// Parses a path, with or without its slash, up to a `?`.
     fn from_str(path: &str) -> Result<Recipe, String> {
         let path = path.strip_prefix('/').unwrap_or(path);
         let path = path.split('?').next().unwrap_or(path);
@@ -105,7 +105,7 @@ impl Step {
         }
     }
 
-    /// What was planted, where that is a length of time.
+    /// The planted length, if the step has one.
     pub fn planned(self) -> Option<Nanos> {
         match self {
             Step::Burn(length)

@@ -1,4 +1,4 @@
-//! What cannot be watched is reported in one line; a server that ends while it is watched ends the record, with what
+//! What cannot be watched is reported in one line; if the server ends while it is watched, the record ends with what
 //! was seen.
 
 use std::os::unix::process::CommandExt;
@@ -47,7 +47,7 @@ fn a_port_without_a_listener_is_refused() {
     check_refused(&watch(&["--port", &port, "-d", "1s"]).output().unwrap(), &[&port]);
 }
 
-/// The program where `nobody` may run it, started by `nobody`: the build may be in a folder of root's.
+/// The program where `nobody` may run it, started as `nobody`: the build may be in a directory of root.
 fn as_nobody(folder: &std::path::Path) -> Command {
     let copy = folder.join("parallax");
     binary::copy_to(&copy);
@@ -71,7 +71,7 @@ fn a_user_without_the_privilege_learns_what_is_needed() {
     check_refused(&command.args(["cpu", "--split", "ebpf", "0.1", "--", &pid]).output().unwrap(), &["root"]);
 }
 
-/// Its total needs no privilege. If this fails, a user without it gets a library's message, or none.
+/// Its total needs no privilege. If this fails, a user without privileges gets a library's message, or none.
 #[test]
 fn cpu_without_the_privilege_divides_by_ticks_and_reports_why() {
     let _together = quiet::together();
@@ -103,7 +103,7 @@ fn what_needs_the_hosts_process_ids_is_refused_without_them() {
     let folder = tempfile::tempdir().unwrap();
     for (n, verb) in [
         &["watch", "-d", "1s", "-p", "1"][..],
-        // It does not exist in the namespace; the reason is reported all the same.
+        // It does not exist in the namespace; the reason is reported nevertheless.
         &["watch", "-d", "1s", "-p", "4711"],
         &["profile", "-d", "1s", "-p", "1"],
         &["cpu", "--split", "ebpf", "-p", "1", "1"],
@@ -158,7 +158,7 @@ fn a_server_that_ends_ends_the_record_with_what_was_seen() {
     assert_eq!(watched.served.len(), 50, "{}", watched.losses());
 }
 
-/// Two observers of one server see the same, or the second is refused in a line; in no case is the first disturbed.
+/// Two observers of one server see the same, or the second is refused in one line; in no case is the first disturbed.
 #[test]
 fn a_second_observer_does_not_disturb_the_first() {
     let _together = quiet::together();

@@ -1,6 +1,6 @@
-//! The planted server in each of the forms that servers have: which threads read, work, and write.
+//! The planted server in each of the models that servers use: which threads read, work, and write.
 //!
-//! All forms share the connection, the steps and the account; none shares code with what is tested.
+//! All models share the connection, the steps and the account; none shares code with what is tested.
 
 mod connection;
 mod event_loop;
@@ -30,11 +30,11 @@ use crate::account::Book;
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub model: Model,
-    /// Where accounts and private files go.
+    /// Directory for accounts and private files.
     pub folder: PathBuf,
-    /// Of the port of its own choice; the loopback's unless said.
+    /// Address to listen on; loopback if `None`. The server chooses the port.
     pub ip: Option<Ipv4Addr>,
-    /// Listens here and not on a port.
+    /// Listens on this path instead of a port.
     pub unix: Option<PathBuf>,
     /// Threads of a pool.
     pub workers: usize,
@@ -44,16 +44,16 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Model {
-    /// A thread a connection.
+    /// One thread per connection.
     #[default]
     Threads,
-    /// Connections hop between the threads of a pool; one thread reads, works and writes.
+    /// Connections move between the threads of a pool; one thread reads, works and writes.
     Pool,
     /// One thread reads, another works and writes.
     Handoff,
-    /// One thread, which reads and works all that is ready and then writes all responses.
+    /// One thread, which reads and works on everything that is ready and then writes all responses.
     Loop,
-    /// A process a connection.
+    /// One process per connection.
     Processes,
     /// One thread; the kernel reads and writes for it.
     Ring,
@@ -75,7 +75,7 @@ impl FromStr for Model {
     }
 }
 
-/// What all threads of a server share.
+/// State shared by all threads of a server.
 #[derive(Default)]
 pub struct Shop {
     pub options: Options,
@@ -90,7 +90,7 @@ impl Shop {
         Shop { options, ..Shop::default() }
     }
 
-    /// Waits until every request with a response has its account: its client may know the response before.
+    /// Waits until every request with a response has its account: its client may see the response earlier.
     pub fn wait_for_accounts(&self) {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         while *under_way > 0 {
@@ -112,7 +112,7 @@ impl Shop {
 ///
 /// # Errors
 ///
-/// The address, a thread or a file cannot be had.
+/// The address, a thread or a file is not available.
 pub fn start(shop: &Arc<Shop>) -> io::Result<String> {
     let (listener, address) = Listener::bind(&shop.options)?;
     let shop = Arc::clone(shop);
@@ -149,7 +149,7 @@ impl Listener {
         }
     }
 
-    /// The next connection and its peer's port, 0 where peers have none.
+    /// The next connection and its peer's port, or 0 if peers have none.
     fn accept(&self) -> io::Result<(OwnedFd, u16)> {
         match self {
             Listener::Tcp(listener) => {
@@ -162,7 +162,7 @@ impl Listener {
     }
 }
 
-/// A thread of the server; its panic reports failures on standard error.
+/// Starts a thread of the server; a failure panics, which is reported on standard error.
 fn spawn(name: &str, body: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
     let body = move || {
         if let Err(error) = body()

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Package;
 
-/// Where the copy is.
+/// Path of the copy.
 pub const PATH: &str = "supply/advisories.tsv";
 
 /// One advisory.
@@ -18,12 +18,12 @@ pub struct Advisory<'t> {
     package: &'t str,
     id: &'t str,
     kind: &'t str,
-    /// Versions with the repair, and those that never needed it.
+    /// Versions with the fix, and those that were never affected.
     fine: Vec<VersionReq>,
     title: &'t str,
 }
 
-/// Reads the copy.
+/// Parses the copy.
 pub fn parse(text: &str) -> anyhow::Result<Vec<Advisory<'_>>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
     lines.map(|(n, line)| one(line).with_context(|| format!("{PATH}:{}", n + 1))).collect()
@@ -45,7 +45,7 @@ pub fn date(text: &str) -> &str {
     line.split_once(" of ").and_then(|(_, rest)| rest.split(';').next()).unwrap_or("an unknown date")
 }
 
-/// The advisories that affect one of `packages` and are not ignored, a line each.
+/// The advisories that affect one of `packages` and are not ignored, one line each.
 pub fn affecting(known: &[Advisory<'_>], packages: &[&Package], ignored: &[String]) -> Vec<String> {
     let affects = |advisory: &Advisory<'_>, package: &Package| {
         advisory.package == package.name && !advisory.fine.iter().any(|fine| matches(fine, &package.version))
@@ -65,7 +65,7 @@ pub fn affecting(known: &[Advisory<'_>], packages: &[&Package], ignored: &[Strin
         .collect()
 }
 
-/// A pre-release counts as the release before which it is.
+/// A pre-release counts as the release that it precedes.
 fn matches(range: &VersionReq, version: &Version) -> bool {
     range.matches(version) || range.matches(&Version::new(version.major, version.minor, version.patch))
 }
@@ -94,8 +94,8 @@ struct Versions {
     unaffected: Vec<String>,
 }
 
-/// Writes the copy from a clone of <https://github.com/rustsec/advisory-db>, whose head has the name `head`
-/// (`COMMIT of DATE`).
+/// Writes the copy from a clone of <https://github.com/rustsec/advisory-db>, whose head is called `head` (`COMMIT of
+/// DATE`).
 pub fn update(root: &Path, clone: &Path, head: &str) -> anyhow::Result<usize> {
     let folders = fs::read_dir(clone.join("crates")).context("this is no clone of the advisories")?;
     let mut lines = Vec::new();
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// If this fails, a release has a hole that everybody knows.
+    /// If this fails, a release has a publicly known vulnerability.
     #[test]
     fn a_version_without_the_repair_is_found() {
         let known = parse(COPY).unwrap();

@@ -1,4 +1,4 @@
-//! Rule `architecture`: `ARCHITECTURE.md` describes every crate, and its table of layers is `layers.toml`'s.
+//! Rule `architecture`: `ARCHITECTURE.md` describes every crate, and its table of layers agrees with `layers.toml`.
 //!
 //! The table is the one whose first columns are `crate`, `layer` and `may use`.
 
@@ -15,7 +15,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.text(FILE) else {
         return vec![Finding::new(FILE, 1, "missing; write it")];
     };
-    // What is wrong with manifests and layers is found by the rule `layers`.
+    // Errors in manifests and layers are found by the rule `layers`.
     let (Ok(members), Ok(layers)) = (layers::members(tree), layers::read(tree)) else {
         return Vec::new();
     };
@@ -103,7 +103,7 @@ fn is_table_head(line: &str) -> bool {
     cells(line).starts_with(&["crate", "layer", "may use"])
 }
 
-/// The cells of a table's row; none when the line is no row.
+/// The cells of a table's row; empty if the line is not a row.
 fn cells(line: &str) -> Vec<&str> {
     match line.trim().strip_prefix('|').and_then(|line| line.strip_suffix('|')) {
         Some(inner) => inner.split('|').map(str::trim).collect(),

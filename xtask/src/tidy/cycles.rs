@@ -1,7 +1,8 @@
 //! Rule `cycles`: the files of a crate use each other in one direction.
 //!
-//! Reads paths that begin with `crate`, `super`, `self` or a module that the file declares, outside tests. A name that a
-//! file re-exports is that file's. Holds for the crates listed here; the compiler does not care, a reader does.
+//! Reads paths that begin with `crate`, `super`, `self` or a module that the file declares, outside tests. A name that
+//! a file re-exports belongs to that file. Applies to the crates listed here; the compiler does not care, a reader
+//! does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,7 +20,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     ACYCLIC.iter().flat_map(|folder| check_crate(tree, folder)).collect()
 }
 
-/// Which file uses which, and on which line first.
+/// Which file uses which, and the first line on which it does.
 type Uses = BTreeMap<String, BTreeMap<String, usize>>;
 
 fn check_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
@@ -32,7 +33,7 @@ fn check_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     for file in uses.keys() {
-        // One finding for files that are in one cycle already.
+        // Only one finding for files that are in one cycle.
         let Some(cycle) =
             shortest_cycle(&uses, file).filter(|cycle| cycle.iter().all(|one| !seen.contains(one)))
         else {
@@ -59,7 +60,7 @@ fn module(path: &str) -> Vec<String> {
 
 /// The other files that the file at `path` uses.
 fn used(path: &str, text: &str, modules: &BTreeMap<Vec<String>, &str>) -> BTreeMap<String, usize> {
-    // What does not parse is found by the rule `lengths`.
+    // Syntax errors are found by the rule `lengths`.
     let (Ok(file), Ok(tokens)) = (syn::parse_file(text), text.parse::<TokenStream>()) else {
         return BTreeMap::new();
     };
@@ -120,7 +121,7 @@ impl Paths {
         }
     }
 
-    /// The inside of a group knows the modules that are declared around it.
+    /// Within a group, the modules declared around it are known.
     fn walk_group(&mut self, tokens: TokenStream, at: &[String], declared: &BTreeSet<String>) {
         let declarations = declared.iter().map(|name| format!("mod {name};")).collect::<String>();
         let mut all: TokenStream = declarations.parse().unwrap_or_default();
@@ -161,7 +162,7 @@ fn parent(module: &[String]) -> Vec<String> {
     module[..module.len().saturating_sub(1)].to_vec()
 }
 
-/// Whether tokens go on with `::` and something after it.
+/// Whether the tokens continue with `::` and something after it.
 fn is_path(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [first, second, _, ..] if is_punct(first, ':') && is_punct(second, ':'))
 }
@@ -183,7 +184,7 @@ fn declared_module(tokens: &[TokenTree]) -> Option<String> {
     }
 }
 
-/// The fewest files from `file` back to itself, with it at both ends.
+/// The shortest chain of files from `file` back to itself, with it at both ends.
 fn shortest_cycle(uses: &Uses, file: &str) -> Option<Vec<String>> {
     let mut paths = VecDeque::from([vec![file.to_owned()]]);
     let mut seen = BTreeSet::new();

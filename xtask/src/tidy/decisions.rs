@@ -1,6 +1,6 @@
 //! Rule `decisions`: each decision has a unique number, its sections, and a line in the index.
 //!
-//! Sees the form; the reasons are for readers.
+//! Checks the form; the reasons are for readers.
 
 use std::collections::BTreeMap;
 

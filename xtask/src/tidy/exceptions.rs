@@ -20,12 +20,12 @@ pub struct Exceptions {
     pub machine_path: Vec<PathException>,
 }
 
-/// A file, or a function in it, over its limit: as long as this and no longer.
+/// A file, or a function in it, over its limit: exactly this long.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongException {
     pub path: String,
-    /// With its type: `Pool::take`. Absent: the whole file.
+    /// Including its type: `Pool::take`. `None`: the whole file.
     pub function: Option<String>,
     pub lines: usize,
     reason: String,
@@ -40,7 +40,7 @@ impl fmt::Display for LongException {
     }
 }
 
-/// A file that has to name a path which looks like one of a development machine.
+/// A file that must contain a path that looks like one of a development machine.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathException {
@@ -48,7 +48,7 @@ pub struct PathException {
     reason: String,
 }
 
-/// The exceptions; none when there is no file.
+/// The exceptions; empty if there is no file.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Rule `formats`: the JSON under `formats/` is JSON, and the licences are there.
+//! Rule `formats`: the JSON under `formats/` is valid JSON, and the licences exist.
 //!
-//! Whether a record fits its schema is for the tests of the crate that writes it.
+//! Whether a record fits its schema is checked by the tests of the crate that writes it.
 
 use super::Finding;
 use crate::tree::Tree;

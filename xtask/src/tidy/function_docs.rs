@@ -20,7 +20,7 @@ fn is_checked(path: &str) -> bool {
 }
 
 fn check_file(path: &str, text: &str) -> Vec<Finding> {
-    // What does not parse is found by the rule `lengths`.
+    // Syntax errors are found by the rule `lengths`.
     let Ok(file) = syn::parse_file(text) else { return Vec::new() };
     let tests = TestLines::of(path, &file);
     let mut findings = Vec::new();
@@ -30,7 +30,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
         if is_public_function(text) && !is_documented && !tests.contain(line) {
             findings.push(Finding::new(path, line, "a public function without `///`; document it"));
         }
-        // Attributes may stand between the comment and the function, on several lines.
+        // There may be attributes between the comment and the function, on several lines.
         is_documented = text.starts_with("///") || (is_documented && !text.ends_with(['{', '}', ';', ',']));
     }
     findings

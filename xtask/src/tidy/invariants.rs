@@ -1,6 +1,6 @@
 //! Rule `invariants`: an `expect` states its invariant, a relaxed lint its reason; `unsafe` stays where it is.
 //!
-//! Reads tokens, so arguments of macros count too. That `unwrap` is absent is for clippy.
+//! Reads tokens, so arguments of macros count too. Clippy checks that there is no `unwrap`.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -8,10 +8,10 @@ use super::Finding;
 use crate::rust::{self, TestLines};
 use crate::tree::Tree;
 
-/// Shorter than this, a message names a thing and states nothing. "invalid utf-8" has 13.
+/// A shorter message names a thing and states nothing. "invalid utf-8" has 13 characters.
 const MESSAGE_LEAST: usize = 15;
 
-/// The crates that meet the kernel, and the planted server's ring: no kept library has one that is safe to use.
+/// The crates that call the kernel, and the planted server's io_uring: no maintained library offers a safe interface.
 const MAY_BE_UNSAFE: &[&str] =
     &["crates/reactor/", "crates/host/", "crates/watch/", "tests/kernel/src/server/ring.rs"];
 
@@ -21,7 +21,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_file(path: &str, text: &str) -> Vec<Finding> {
-    // What does not parse is found by the rule `lengths`.
+    // Syntax errors are found by the rule `lengths`.
     let (Ok(file), Ok(tokens)) = (syn::parse_file(text), text.parse::<TokenStream>()) else {
         return Vec::new();
     };

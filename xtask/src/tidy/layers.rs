@@ -16,7 +16,7 @@ pub const FILE: &str = "layers.toml";
 #[serde(deny_unknown_fields)]
 pub struct Layer {
     pub layer: u8,
-    /// For readers.
+    /// For readers only.
     #[serde(rename = "holds")]
     _holds: String,
     pub uses: Vec<String>,
@@ -38,7 +38,7 @@ pub fn read(tree: &Tree) -> Result<BTreeMap<String, Layer>, Finding> {
     toml::from_str(text).map_err(|error| Finding::new(FILE, error_line(text, &error), error.message()))
 }
 
-/// A crate of the workspace: its folder's name is its name here, whatever its package is called.
+/// A crate of the workspace: its name here is its directory's, whatever its package is called.
 pub struct Member {
     pub name: String,
     pub manifest: String,
@@ -46,13 +46,13 @@ pub struct Member {
     edges: Vec<Edge>,
 }
 
-/// A dependency as written in a manifest, on whatever package.
+/// A dependency as written in a manifest, on any package.
 struct Edge {
     package: String,
     for_tests: bool,
 }
 
-/// The crates whose manifests are in the tree, less those that the workspace excludes or that are their own.
+/// The crates whose manifests are in the tree, without those that the workspace excludes or that are separate.
 pub fn members(tree: &Tree) -> Result<Vec<Member>, Vec<Finding>> {
     let mut members = Vec::new();
     let mut findings = Vec::new();
@@ -102,7 +102,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Why the edge may not be, if it may not.
+/// Why the edge is not allowed, if so.
 fn wrong(
     from: &Member,
     layer: &Layer,
@@ -113,7 +113,7 @@ fn wrong(
     let name = &from.name;
     let written = layer.uses.iter().any(|used| used == to);
     if edge.for_tests {
-        // A crate's own tests may switch on one of its features.
+        // A crate's own tests may enable one of its features.
         let written = written || to == name || layer.dev.iter().any(|used| used == to);
         return (!written).then(|| {
             format!(

@@ -1,7 +1,7 @@
 //! Rule `lengths`: a file has at most 600 lines, a function 70; exceptions are listed and may only shrink.
 //!
-//! Lines are counted as they stand, tests and comments included; a function from its signature to its brace. Of C the
-//! files are measured alone.
+//! All lines count, including tests and comments; a function from its signature to its closing brace. For C, only files
+//! are measured.
 
 use super::exceptions::{self, LongException};
 use super::{Finding, line_where};
@@ -15,7 +15,7 @@ const FUNCTION_MOST: usize = 70;
 
 /// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    // A list that cannot be read is found by the rule `exceptions`.
+    // An unreadable list is found by the rule `exceptions`.
     let exceptions = exceptions::read(tree).unwrap_or_default();
     let mut used = vec![false; exceptions.long.len()];
     let mut findings = Vec::new();
@@ -37,7 +37,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is within the limits and longer than it aims to be.
+/// What is within the limits but longer than the aim.
 pub fn over_aims(tree: &Tree) -> Vec<Finding> {
     let lengths = sources(tree).filter_map(|(path, text)| Some((path, measure(path, text).ok()?)));
     let each = lengths.flat_map(|(path, lengths)| lengths.into_iter().map(move |length| (path, length)));
@@ -49,7 +49,7 @@ pub fn over_aims(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// What is measured.
+/// The sources that are measured.
 fn sources(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.texts().filter(|(path, _)| is_rust(path) || path.ends_with(".c") || path.ends_with(".h"))
 }
@@ -133,7 +133,7 @@ mod tests {
         check(&tree).into_iter().map(|f| format!("{}:{}: {}", f.path, f.line, f.what)).collect()
     }
 
-    /// A method of so many lines, beginning on line 2.
+    /// A method with this many lines, beginning on line 2.
     fn method(lines: usize) -> String {
         format!("impl A {{\nfn f() {{\n{}}}\n}}\n", "g();\n".repeat(lines - 2))
     }

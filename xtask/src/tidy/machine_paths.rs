@@ -1,4 +1,4 @@
-//! Rule `machine-paths`: no tracked file names a folder of one developer's machine.
+//! Rule `machine-paths`: no tracked file contains a path that exists only on one developer's machine.
 //!
 //! Such a path works nowhere else. A file that needs one is listed in `xtask/exceptions.toml`.
 
@@ -11,7 +11,7 @@ const FOLDERS: &[&str] = &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!
 
 /// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    // A list that cannot be read is found by the rule `exceptions`.
+    // An unreadable list is found by the rule `exceptions`.
     let exceptions = exceptions::read(tree).unwrap_or_default();
     let mut findings = Vec::new();
     let mut used = vec![false; exceptions.machine_path.len()];
@@ -36,7 +36,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the folder is in the line at the start of a path, not in the middle of one.
+/// Whether the directory occurs in the line at the start of a path, not in the middle of one.
 fn names(line: &str, folder: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || "._-*})>".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(goes_on))

@@ -1,6 +1,6 @@
-//! Rule `module-docs`: a source file opens with what it is for.
+//! Rule `module-docs`: a source file begins with what it is for.
 //!
-//! Sees that the text is there; whether it is good is for reviewers.
+//! Checks that the text exists; whether it is good is for reviewers.
 
 use super::Finding;
 use crate::tree::Tree;

@@ -5,13 +5,13 @@
 use super::Finding;
 use crate::tree::Tree;
 
-/// Folders a path may begin with, in addition to those that exist: a removed one is found too.
+/// Directories a path may begin with, in addition to those that exist, so that a removed one is found too.
 const FOLDERS: &[&str] = &[
     ".cargo", ".ci", "bench", "crates", "docs", "formats", "fuzz", "jvm", "lab", "scripts", "tests", "web",
     "xtask",
 ];
 
-/// Files of the root that are recognised without a folder.
+/// Files in the root directory that are recognised by name alone.
 const ROOT_FILES: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -71,7 +71,7 @@ fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The path that the code names, up to its first variable part; `None` when it is something else.
+/// The path in the code span, up to its first variable part; `None` if it is something else.
 fn as_path(tree: &Tree, code: &str) -> Option<String> {
     let code = code.strip_prefix("./").unwrap_or(code);
     let code = code.split_once(':').map_or(code, |(path, _line)| path).trim_end_matches('/');
@@ -103,7 +103,7 @@ fn links(line: &str) -> Vec<&str> {
     inline.chain(defined).map(|link| link.split_whitespace().next().unwrap_or_default()).collect()
 }
 
-/// Why the link leads nowhere, if it does. Links to other places are not followed.
+/// Why the link is broken, if it is. Links to other sites are not followed.
 fn broken(tree: &Tree, path: &str, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;

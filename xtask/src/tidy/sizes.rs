@@ -10,7 +10,7 @@ use crate::tree::Tree;
 
 const MOST: usize = 7_000;
 
-/// Crates with a limit of their own, by folder.
+/// Crates with their own limit, by directory.
 const LIMITS: [(&str, usize); 1] = [("crates/cli", 5_000)];
 
 /// One finding per crate that is over its limit.

@@ -1,7 +1,7 @@
-//! Rule `tables`: no Markdown table has two rows of the same first cell.
+//! Rule `tables`: no Markdown table has two rows with the same first cell.
 //!
-//! Such rows are what is left where two texts were merged, and readers believe either. A first cell that is empty
-//! or a number names nothing.
+//! Such rows remain where two texts were merged, and readers may believe either. A first cell that is empty or a number
+//! identifies nothing.
 
 use super::Finding;
 use crate::tree::Tree;
@@ -30,7 +30,7 @@ fn twice(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// `None` outside of tables.
+/// `None` outside tables.
 fn first_cell(line: &str) -> Option<&str> {
     let cell = line.trim_start().strip_prefix('|')?.split('|').next()?;
     Some(cell.trim())

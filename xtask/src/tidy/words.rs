@@ -1,4 +1,4 @@
-//! Rule `words`: no note of unfinished work, and no test that is switched off.
+//! Rule `words`: no note of unfinished work, and no disabled test.
 //!
 //! What is missing belongs in an issue, which has a reader; a note in the source has none.
 

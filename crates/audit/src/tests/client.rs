@@ -1,4 +1,4 @@
-//! The audit told what the client and its host went through.
+//! The audit on planted evidence about the client and its host.
 
 use super::*;
 use record::document::{Ceiling, HostLimits, PortRange};
@@ -6,7 +6,7 @@ use record::{HostSecond, WorkerSecond};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// Seconds of one run, each made by `of` from its number.
+/// Seconds of one run; `of` fills in each one, by its number.
 fn seconds(n: u64, of: impl Fn(u64, &mut Second)) -> Vec<Second> {
     (0..n)
         .map(|index| {
@@ -40,7 +40,7 @@ fn check_found(evidence: &Evidence<'_>, name: &str, expected: bool) {
     assert_eq!(found(evidence, name).is_some(), expected, "{name} in {:?}", audit(evidence).findings);
 }
 
-/// If this fails, a client that others kept from its CPU is called a slow server's.
+/// If this fails, other processes that take the client's CPU make the server look slow.
 #[test]
 fn a_worker_that_waits_for_a_cpu_is_named() {
     let total = healthy();
@@ -63,7 +63,7 @@ fn a_worker_that_waits_for_a_cpu_is_named() {
 #[test]
 fn one_slow_worker_is_told_from_slow_ones() {
     let table = [
-        // Late of 500 responses: worker 0, worker 1.
+        // Late requests out of 500 responses: worker 0, worker 1.
         (0, 0, false),
         (0, 5, false),
         (0, 6, true),
@@ -83,7 +83,7 @@ fn one_slow_worker_is_told_from_slow_ones() {
     }
 }
 
-/// If this fails, being late by 2 ms is held against a client whose server takes 100 ms.
+/// If this fails, being late by 2 ms counts against a client whose server takes 100 ms.
 #[test]
 fn a_slow_worker_is_measured_by_the_service() {
     let mut total = Interval::default();
@@ -133,7 +133,7 @@ fn a_process_with_all_its_cpus_busy_is_named_once() {
     }
 }
 
-/// If this fails, a paused host and a starved worker read alike.
+/// If this fails, a paused host and a starved worker look alike.
 #[test]
 fn a_stall_says_who_stood_still() {
     let total = healthy();
@@ -215,7 +215,7 @@ fn segments_sent_again_are_counted_against_requests() {
 /// If this fails, a request that was lost or counted twice goes unnoticed.
 #[test]
 fn littles_law_is_held() {
-    // A thousand requests of 2 ms and 1 us on their way: 2.001 s.
+    // A thousand requests of 2 ms and 1 us in flight: 2.001 s.
     let mut total = healthy();
     for (ms, expected) in [(2_001, false), (2_040, false), (2_042, true), (1_962, false), (1_960, true)] {
         let seconds = seconds(2, |_, second| second.outstanding_ns = Some(ms * MS / 2));
@@ -233,7 +233,7 @@ fn unchecked(evidence: &Evidence<'_>) -> Vec<(String, String)> {
     audit(evidence).unchecked.into_iter().map(|one| (one.check.name().to_owned(), one.reason)).collect()
 }
 
-/// If this fails, a check that nobody made reads as one that held.
+/// If this fails, a check that was not made looks like one that passed.
 #[test]
 fn what_could_not_be_checked_is_told_with_its_reason() {
     let total = healthy();
@@ -278,7 +278,7 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
             "independence: 0 of 8 seconds with responses",
         ]
     );
-    // A socket of the file system takes no port.
+    // A Unix domain socket uses no port.
     let unix = Evidence { seconds: &other, address: Some("unix:/run/s"), ..run };
     assert!(unchecked(&unix).iter().all(|(check, _)| check != "ports"));
     let mut ramp = whole(9);
@@ -288,7 +288,7 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     assert!(reported(&Evidence { seconds: &[], ..run }).contains(&"worker_cpu: no full second".to_owned()));
 }
 
-/// A closed loop of so many responses a second, of so long a median response.
+/// A closed loop with this many responses per second and this median response time.
 fn series(of: impl Fn(u64) -> (u64, u64)) -> (Interval, Vec<Second>) {
     series_of(20, of)
 }
@@ -301,7 +301,7 @@ fn series_of(n: u64, of: impl Fn(u64) -> (u64, u64)) -> (Interval, Vec<Second>) 
         let mut interval = Interval::default();
         (interval.index, interval.start) = (at, Nanos::from_secs(at));
         interval.length = SECOND;
-        // Spread to either side by half, so that one request is no measure of another.
+        // Spread by half to either side, so that one request does not predict another.
         (0..count).for_each(|i| interval.record_ok(&ok(0, micros * (500 + 1_000 * i / count), 0)));
         interval.counts.scheduled = count;
         total.merge(&interval);
@@ -328,18 +328,18 @@ fn a_run_that_drifts_is_named_and_a_noisy_one_is_not() {
         check_series(model, |at| (500, if at == 15 { 9_000 } else { 1_000 }), "drift", false);
     }
     check_series(Model::Closed, |at| (500 - at * 10, 1_000), "drift", true);
-    // A ramp is asked for: it is no drift.
+    // A ramp was requested, so it is no drift.
     check_series(Model::Open, |at| (100 + at * 20, 1_000 + at * 100), "drift", false);
 }
 
-/// If this fails, the run of a server that died, or woke up, in its midst is called valid.
+/// If this fails, a run is valid although the server died, or came to life, in the middle of it.
 #[test]
 fn a_half_without_answers_is_named_and_a_sparse_run_is_not() {
     let noise = |at: u64| at * 7_919 % 13;
     let stops = |at: u64| if at < 10 { 500 + noise(at) } else { 0 };
     check_series(Model::Closed, |at| (stops(at), 1_000), "drift", true);
     check_series(Model::Closed, |at| (stops(19 - at), 1_000), "drift", true);
-    // Answers in every second second; in odd halves the medians differ.
+    // Responses in every second second; in odd halves the medians differ.
     for n in [9, 10, 11, 12, 15] {
         let (_, seconds) = series_of(n, |at| (if at % 2 == 0 { 40 } else { 0 }, 1_000));
         let total = healthy();
@@ -353,7 +353,7 @@ fn a_half_without_answers_is_named_and_a_sparse_run_is_not() {
     }
 }
 
-/// If this fails, the shortest of the usual runs, that of 10 s, is not looked at.
+/// If this fails, the shortest common run, of 10 s, is not checked for drift.
 #[test]
 fn a_server_that_dies_is_seen_in_eight_seconds() {
     let dies = |at: u64| (if at < 5 { 500 + at * 7 % 5 } else { 0 }, 1_000);
@@ -369,7 +369,7 @@ fn a_server_that_dies_is_seen_in_eight_seconds() {
     }
 }
 
-/// If this fails, intervals are too narrow for what a second run would show, and nobody says so.
+/// If this fails, intervals are too narrow for the variation between runs, without a note.
 #[test]
 fn requests_that_resemble_their_neighbours_are_noted() {
     check_series(Model::Closed, |_| (500, 1_000), "independence", false);

@@ -43,7 +43,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let out = io::stdout();
     let mut style = terminal::style(&out, args.no_color);
     if !out.is_terminal() {
-        // Nobody's lines are cut in a file.
+        // Lines in a file are never cut.
         style.width = usize::MAX;
     }
     let several = count != Some(1);
@@ -67,7 +67,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Prints tables as the options say.
+/// Prints tables according to the options.
 struct Printer<'a> {
     args: &'a Args,
     style: Style,
@@ -110,7 +110,7 @@ impl Printer<'_> {
         printed(write(&mut out))
     }
 
-    /// Prints what concerns all intervals.
+    /// Prints what applies to all intervals.
     fn conclude(&self, measured: &CpuObserved) -> anyhow::Result<()> {
         let (line, host) = (&measured.line, &measured.host);
         if self.args.json {
@@ -132,7 +132,7 @@ impl Printer<'_> {
     }
 }
 
-/// Where the notes of a table stand.
+/// Where the notes of a table are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Notes {
     Later,

@@ -6,7 +6,7 @@ use units::Nanos;
 
 use super::args::{self, Args};
 
-/// What is to be measured.
+/// What to measure, for how long and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub interval: Nanos,

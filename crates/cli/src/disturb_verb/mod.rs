@@ -1,4 +1,4 @@
-//! `parallax disturb`: makes a spec from the options, and reports what really happened.
+//! `parallax disturb`: makes a spec from the options, and reports what actually happened.
 
 mod args;
 mod plan;
@@ -54,7 +54,7 @@ fn disturb(means: &Means, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let setting =
         process.setting(line.verb().map(|own| own.effective()).unwrap_or_default(), Some(&folder), &stop);
     let program = Program {
-        // Also where the file has been replaced since: the one that runs.
+        // Also works if the file has been replaced since: this is the running executable.
         path: "/proc/self/exe".into(),
         guard: ["disturb", "guard"].map(Into::into).into(),
         worker: ["disturb", "worker", "--"].map(Into::into).into(),
@@ -86,7 +86,7 @@ fn disturb(means: &Means, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
 /// How many episodes are printed at the start.
 const SHOWN: usize = 5;
 
-/// How many of an endless schedule `--dry-run` prints.
+/// How many episodes of an endless schedule `--dry-run` prints.
 const SHOWN_DRY: usize = 20;
 
 fn announce(what: &str, episodes: &Episodes, folder: &Path, out: &mut dyn Write) -> io::Result<()> {
@@ -119,7 +119,7 @@ fn show_whole(plan: &DisturbSpec, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Seconds with microseconds: what is compared with a record is not rounded to three digits.
+/// Seconds with microseconds: values to compare with a record are not rounded to three digits.
 struct Seconds(Nanos);
 
 impl std::fmt::Display for Seconds {

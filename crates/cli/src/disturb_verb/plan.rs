@@ -1,4 +1,4 @@
-//! From options to a spec: a schedule, and a disturbance that is prepared only when the guard is there.
+//! From options to a spec: a schedule, and a disturbance that is prepared only once the guard runs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use units::{Bytes, Nanos};
 
 use super::args::{By, CpuArgs, DiskArgs, Means, MemoryArgs, NetArgs, PauseArgs, Ppm, TimingArgs, Way};
 
-/// Checks all that can be checked.
+/// Checks everything that can be checked before the guard runs.
 ///
 /// # Errors
 ///
-/// One line each.
+/// One line that names the invalid option.
 pub fn plan(means: &Means) -> anyhow::Result<DisturbSpec> {
     let Some(timing) = means.timing() else { bail!("this is started by `parallax disturb` alone") };
     let seed = timing.seed.unwrap_or_else(run::load::fresh_seed);

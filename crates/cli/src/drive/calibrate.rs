@@ -1,4 +1,4 @@
-//! `parallax drive --calibrate`: prints what the load generator reached.
+//! `parallax drive --calibrate`: prints the maximum that the load generator reached.
 
 use std::io::{self, Write};
 

@@ -60,7 +60,7 @@ pub struct ConnectArgs {
     tls_resumption: Option<String>,
 }
 
-/// Reads an option's value as a run does, and keeps its text.
+/// Checks an option's value in the same way as a run, and keeps its text.
 pub(super) fn text(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
     move |text| options::check(name, text).map(|()| text.to_owned())
 }

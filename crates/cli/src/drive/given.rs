@@ -1,4 +1,4 @@
-//! From what clap found to the options of a run, as typed and as the record shows them.
+//! From what clap parsed to the options of a run, as typed and as the record shows them.
 
 use clap::ArgAction;
 use record::document::{EffectiveOption, OptionSource};

@@ -1,4 +1,4 @@
-//! `parallax drive`: options to a spec, a run of it, and what is printed.
+//! `parallax drive`: from options to a spec, the run, and what is printed.
 
 mod args;
 mod calibrate;
@@ -49,7 +49,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     }
 }
 
-/// The options, and what is to be done with them.
+/// The options, and the mode in which they are used.
 ///
 /// # Errors
 ///
@@ -140,7 +140,7 @@ fn one_run(args: &Args, given: &GivenOptions, line: &CommandLine<'_>) -> anyhow:
     }
 }
 
-/// One attempt at the run, the first is number 1.
+/// One attempt at the run; the first has number 1.
 fn attempted(
     prepared: &PreparedRun,
     attempt: u64,
@@ -149,7 +149,7 @@ fn attempted(
 ) -> anyhow::Result<Exit> {
     let process = Process::new();
     let output = &prepared.spec.output;
-    // Without a record its files are kept for as long as the run takes.
+    // Without a record its files are kept only during the run.
     let temporary = output.no_record.then(tempfile::tempdir).transpose().context("--no-record")?;
     let folder = match (&temporary, &output.folder) {
         (Some(temporary), _) => temporary.path().to_owned(),
@@ -210,7 +210,7 @@ fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
     record.folder = record.folder.filter(|_| !spec.output.no_record);
     let view = findings::run_view(&record);
     if spec.sinks.to_stdout() {
-        // Standard output has the rows of the seconds: the report makes way.
+        // Standard output has the rows of the seconds, so the report is not printed there.
         let style = Style { details: spec.output.verbose, ..Style::PLAIN };
         return report::text(&view, &mut io::stderr(), style);
     }
@@ -222,13 +222,13 @@ fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
     report::text(&view, &mut out, style)
 }
 
-/// What the report of a run is made from.
+/// The record from which the report of a run is made.
 pub fn record_of(completed: &CompletedRun) -> RunRecord<'_> {
     RunRecord { document: &completed.document, seconds: &completed.seconds, folder: Some(&completed.folder) }
 }
 
-/// The exit code of a run, or the error that takes its place. Called after the report was printed, so that an error
-/// hides no result.
+/// The exit code of a run, or an error instead of it. Called after the report was printed, so that an error hides no
+/// result.
 ///
 /// # Errors
 ///

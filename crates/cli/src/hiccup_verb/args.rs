@@ -1,4 +1,4 @@
-//! The options of `parallax hiccup`, and what they come to.
+//! The options of `parallax hiccup`, and the spec they make.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -195,7 +195,7 @@ fn written(priority: Priority) -> String {
 mod tests {
     use super::*;
 
-    /// If this fails, a run without a single tick ends as if all were well.
+    /// If this fails, a run without a single tick ends without an error.
     #[test]
     fn a_run_that_is_over_before_its_first_tick_is_refused() {
         let refused = |line: &[&str]| {

@@ -1,4 +1,4 @@
-//! `parallax hiccup`: starts meters as the options say, prints each interval and the totals at the end.
+//! `parallax hiccup`: starts meters according to the options, prints each interval and the totals at the end.
 
 mod args;
 

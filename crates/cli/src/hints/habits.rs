@@ -1,13 +1,13 @@
-//! What people who know other tools type, and what to write here instead: the rows of `habits.txt`.
+//! What users of other tools type, and what to write here instead: the rows of `habits.txt`.
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Habit {
-    /// A command line behind `parallax`, with kinds of values in capitals.
+    /// A command line after `parallax`, with kinds of values in capitals.
     pub typed: &'static str,
     /// What to write instead; `{}` is the value.
     pub hint: &'static str,
-    /// A command line that is accepted; `-` where there is none.
+    /// A command line that is accepted; `-` if there is none.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests run it, to show that the hint works"))]
     pub instead: &'static str,
 }
@@ -22,20 +22,20 @@ pub fn habits() -> impl Iterator<Item = Habit> {
     })
 }
 
-/// The hint for an option of `verb` that is unknown there. Any value fits where the table has none.
+/// The hint for an unknown option of `verb`. Any value matches if the table has none.
 pub fn unknown_option(verb: &str, flag: &str, value: &str) -> Option<String> {
     let row =
         habits().find(|row| row.is_about(verb, flag) && (row.kind() == "URL" || is_a(row.kind(), value)))?;
     Some(row.hint_for(flag, value))
 }
 
-/// The hint for an option of `verb` whose value is refused.
+/// The hint for an option of `verb` whose value is invalid.
 pub fn refused_value(verb: &str, flag: &str, value: &str) -> Option<String> {
     let row = habits().find(|row| row.is_about(verb, flag) && is_a(row.kind(), value))?;
     Some(row.hint_for(flag, value))
 }
 
-/// The hint for a word that is no verb.
+/// The hint for an unknown verb.
 pub fn unknown_verb(verb: &str) -> Option<String> {
     let row = habits().find(|row| row.typed.split(' ').next() == Some(verb))?;
     Some(format!("`{verb}` is not a verb: {}", row.hint))
@@ -48,7 +48,7 @@ impl Habit {
         words.next() == Some(verb) && words.next().is_some_and(is_flag)
     }
 
-    /// The kind of value behind the option; `URL` where it has none.
+    /// The kind of value after the option; `URL` if it has none.
     fn kind(&self) -> &'static str {
         self.typed.split(' ').nth(2).filter(|word| !word.starts_with('-')).unwrap_or("URL")
     }
@@ -64,7 +64,7 @@ pub fn name(option: &str) -> &str {
     option.split('=').next().unwrap_or(option)
 }
 
-/// Whether `value` is one of its `kind`, as the table has them.
+/// Whether `value` is of this `kind`, as the table defines them.
 fn is_a(kind: &str, value: &str) -> bool {
     let begins_with_digit = value.starts_with(|first: char| first.is_ascii_digit());
     let is_number = begins_with_digit && value.chars().all(|c| c.is_ascii_digit() || c == '.');

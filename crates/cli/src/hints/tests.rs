@@ -1,4 +1,4 @@
-//! Every row of the table of habits, typed: one line, with its hint; and what the hint says works.
+//! Every row of the table of habits, typed: it gives one line with its hint, and what the hint suggests works.
 
 use clap::{CommandFactory, FromArgMatches};
 use run::environment::Environment;
@@ -9,7 +9,7 @@ use super::*;
 use crate::command_line::CommandLine;
 use crate::drive;
 
-/// The words of a command line; single quotes hold one together. Kinds of values become values.
+/// The words of a command line; single quotes keep words together. Kinds of values are replaced by values.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
@@ -29,7 +29,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What the program says to a command line that it refuses; as far as can be said without sending anything.
+/// The program's message for a command line that it refuses, as far as it can be found out without sending anything.
 fn refusal(line: &str) -> Option<String> {
     let typed: Vec<OsString> =
         std::iter::once("parallax".to_owned()).chain(words(line)).map(Into::into).collect();
@@ -53,7 +53,7 @@ fn refusal(line: &str) -> Option<String> {
     refused.map(|error| crate::output::one_line(&error))
 }
 
-/// If this fails, somebody who comes from another tool has to read the manual to go on.
+/// If this fails, a user of another tool has to read the manual to continue.
 #[test]
 fn each_habit_of_other_tools_gets_one_helpful_line() {
     let mut hints = 0;
@@ -79,7 +79,7 @@ fn each_habit_of_other_tools_gets_one_helpful_line() {
     assert!(hints >= 100, "{hints}");
 }
 
-/// If this fails, a hint sends people from one error to the next.
+/// If this fails, a hint leads from one error to the next.
 #[test]
 fn what_a_hint_says_works() {
     for habit in habits().filter(|habit| habit.instead != "-") {

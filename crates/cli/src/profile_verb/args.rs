@@ -10,7 +10,7 @@ use units::Nanos;
 /// Samples per second on each CPU unless set otherwise: a prime, to avoid sampling in lockstep with periodic work.
 const RATE: u32 = 99;
 
-/// The highest rate: more would cost a per cent of every CPU.
+/// The highest rate: more would cost over 1 % of every CPU.
 const RATE_MOST: i64 = 9_973;
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.

@@ -1,4 +1,4 @@
-//! A profile that is taken now.
+//! Takes a profile.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::output::{printed, report_line};
 use crate::{controlled, signals, terminal};
 
-/// Profiles as the options say, and prints the profile.
+/// Profiles according to the options, and prints the profile.
 ///
 /// # Errors
 ///

@@ -53,7 +53,7 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
     Ok(Exit::Done)
 }
 
-/// All three profiles of two records; for two files, the one that their names say.
+/// All three pictures of two records; for two files, the one that their names show.
 fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
     for path in [before, after] {
         ensure!(

@@ -1,4 +1,4 @@
-//! `parallax profile`: where the threads of a server are, as flame graphs and as tables.
+//! `parallax profile`: where the threads of a server spend their time, as flame graphs and tables.
 
 mod args;
 #[cfg(feature = "ebpf")]

@@ -1,4 +1,4 @@
-//! What can be asked of `watch`.
+//! The options of `parallax watch`.
 
 use std::path::PathBuf;
 

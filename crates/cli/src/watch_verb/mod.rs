@@ -1,4 +1,4 @@
-//! `parallax watch`: a running server, from its kernel.
+//! `parallax watch`: observes a running server from its kernel.
 
 mod args;
 mod progress;
@@ -64,7 +64,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reports that the watch has begun, and starts what is shown meanwhile.
+/// Reports that the watch has begun, and starts the display.
 fn begin(
     args: &Args,
     spec: &WatchSpec,

@@ -27,7 +27,7 @@ impl DigestId {
 pub struct DigestLimits {
     /// Digests, not counting [`DigestId::OTHER`].
     pub count: usize,
-    /// Bytes of one text; a longer one ends in `…` and stands for all that begin alike.
+    /// Bytes of one text; a longer one ends in `…` and represents all that begin alike.
     pub text_bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for DigestLimits {
 #[derive(Debug)]
 pub struct Digests {
     limits: DigestLimits,
-    /// Routes of HTTP that go before the rules.
+    /// HTTP routes that have precedence over the rules.
     routes: Vec<RouteTemplate>,
     /// By protocol (one byte) and text.
     ids: HashMap<Box<[u8]>, DigestId>,
@@ -66,7 +66,7 @@ impl Digests {
         }
     }
 
-    /// Names the requests of these routes as they are written; the first that matches counts.
+    /// Uses the texts of these routes for the requests that match them; the first match counts.
     pub fn with_routes(mut self, routes: Vec<RouteTemplate>) -> Digests {
         self.routes = routes;
         self
@@ -101,7 +101,7 @@ impl Digests {
         self.rows.get(id.0 as usize).unwrap_or(&self.rows[0])
     }
 
-    /// The digest of an SQL statement; `cut` when more of it was not captured.
+    /// The digest of an SQL statement; `cut` if more of it was not captured.
     ///
     /// # Cost
     ///

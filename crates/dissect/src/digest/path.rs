@@ -1,4 +1,4 @@
-//! Routes of HTTP and keys of Redis: the parts that vary become `{}`.
+//! Replaces the parts that vary in HTTP routes and Redis keys by `{}`.
 
 use super::CUT_MARK;
 
@@ -21,7 +21,7 @@ pub(super) fn route(path: &[u8], most: usize, out: &mut Vec<u8>) {
         if number > 0 {
             out.push(b'/');
         }
-        // Parameters of a segment (`;jsessionid=…`) hold values of users only.
+        // Parameters of a segment (`;jsessionid=…`) contain only users' values.
         let name = memchr::memchr(b';', segment).map_or(segment, |at| &segment[..at]);
         match name {
             [] => {}
@@ -42,9 +42,9 @@ pub(super) fn route(path: &[u8], most: usize, out: &mut Vec<u8>) {
 
 /// Appends `text` with the parts that vary replaced.
 ///
-/// Parts are separated by the separators of paths and keys. A part becomes `{}` when it is a number, a UUID,
-/// hexadecimal with 8 digits or more and a decimal digit among them, over 24 bytes long, not plain text, or letters that
-/// are no words; in other parts each run of digits does, except in versions (`v1`).
+/// Parts are separated by the separators of paths and keys. A part becomes `{}` if it is a number, a UUID, hexadecimal
+/// with at least 8 digits of which one is decimal, over 24 bytes long, not plain text, or letters that are not words;
+/// in other parts each run of digits does, except in versions (`v1`).
 pub(super) fn pattern(text: &[u8], most: usize, out: &mut Vec<u8>) {
     let start = out.len();
     let mut rest = text;
@@ -125,7 +125,7 @@ fn is_words(part: &[u8]) -> bool {
     humps <= 1 + part.len() / 5 && abbreviations <= 1 && (part.len() < HEX_LEAST || vowels * 6 >= part.len())
 }
 
-/// What a person may have written in a program: not an address, not escaped text, not binary.
+/// A byte that a person may have written in a program: not part of an address, escaped text or binary data.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'*' | b'~' | b'!' | b'$' | b'(' | b')' | b'+' | b'\'')
 }
@@ -205,7 +205,7 @@ mod tests {
         check("*", "*");
     }
 
-    /// If this fails, a record that is passed on holds credentials of the server's users.
+    /// If this fails, a record that is passed on contains credentials of the server's users.
     #[test]
     fn credentials_of_letters_become_placeholders() {
         check("/reset/hunterabc", "/reset/{}");
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Letters drawn at random, as tokens are; the share that is recognised is what `is_words` promises.
+    /// Letters drawn at random, like tokens; the share that is recognised is stated at `is_words`.
     #[test]
     fn most_random_letters_are_no_words() {
         let mut state = 1u64;

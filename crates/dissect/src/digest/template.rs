@@ -2,19 +2,19 @@
 
 use std::str::FromStr;
 
-/// A method and a path in which `{NAME}` stands for one segment: `GET /reset/{token}`.
+/// A method and a path in which `{NAME}` matches one segment: `GET /reset/{token}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteTemplate {
     text: Box<str>,
 }
 
 impl RouteTemplate {
-    /// Method and path, as they were written.
+    /// Method and path, as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a request is of this route. `path` has no query.
+    /// Whether a request matches this route. `path` has no query.
     ///
     /// # Cost
     ///

@@ -44,7 +44,7 @@ impl Body {
     }
 }
 
-/// The length in a line before a chunk. `None` if there is none, or if it is absurd.
+/// The length in a line before a chunk. `None` if there is none, or if it has too many digits.
 fn chunk_bytes(line: &[u8]) -> Option<u64> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let after = line.get(digits);

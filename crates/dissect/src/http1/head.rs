@@ -69,7 +69,7 @@ pub(super) fn response(view: View<'_>) -> Result<Head<'_>, Step> {
             framing: framing(response.headers)?,
             ..Head::default()
         }),
-        // `HTTP/1.1 200 `: after it the head may be cut.
+        // After `HTTP/1.1 200 ` the head may be cut.
         Ok(httparse::Status::Partial) if view.cut => {
             let digits = view.bytes.get(9..12).filter(|_| view.bytes.starts_with(b"HTTP/1."));
             let status = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());

@@ -1,7 +1,7 @@
 //! HTTP/1.1, both sides: heads are read, bodies are skipped by their length.
 //!
-//! A head whose end was not captured is read as far as it goes; the request is then complete, or the response over,
-//! with its turn. A chunked body needs the line before each chunk.
+//! A head whose end was not captured is parsed as far as it goes; the request is then complete, or the response over,
+//! at the end of its turn. A chunked body needs the line before each chunk.
 
 mod body;
 mod head;
@@ -88,7 +88,7 @@ impl Http1 {
 
     fn response_head(&mut self, head: &Head<'_>, view: View<'_>, context: &mut Context<'_>) -> Step {
         let Some(oldest) = context.exchanges.begin_response(view.at, context.events) else {
-            // A server that explains why it closes an idle connection (408).
+            // A server that reports why it closes an idle connection (408).
             context.exchanges.counts.unsolicited += 1;
             let length = head.length.unwrap_or(view.bytes.len() as u64);
             return Step::Taken(length.saturating_add(head.framing.body_bytes()));

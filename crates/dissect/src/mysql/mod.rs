@@ -131,7 +131,7 @@ impl MySql {
         let number = || arguments.first_chunk().map(|number| u32::from_le_bytes(*number));
         match command {
             MySqlCommand::QUERY | MySqlCommand::STMT_PREPARE => {
-                // A client of MySQL 8 puts the count of its attributes and of their sets, 0 and 1, in front.
+                // A client of MySQL 8 sends the count of its attributes and of their sets, 0 and 1, first.
                 let text = arguments.strip_prefix(&[0, 1]).unwrap_or(arguments);
                 let cut = (packet.payload.len() as u64) < packet.length;
                 context.digests.statement(Dialect::MySql, text, cut)

@@ -57,7 +57,7 @@ impl Response {
             return taken;
         }
         let Some(oldest) = context.exchanges.begin_response(packet.at, context.events) else {
-            // The server explains why it closes an idle connection.
+            // The server reports why it closes an idle connection.
             context.exchanges.counts.unsolicited += 1;
             return taken;
         };
@@ -119,7 +119,7 @@ impl Response {
                 if columns == 0 || columns > COLUMNS_MOST {
                     return Step::Bad;
                 }
-                // MariaDB adds after the count whether definitions follow that the client already knows.
+                // MariaDB adds after the count whether definitions that the client already knows follow.
                 let known = packet.payload.get(length) == Some(&0);
                 self.stage = if known { Stage::Columned } else { Stage::Columns { left: columns } };
                 taken
@@ -203,7 +203,7 @@ fn has_more(packet: &Packet<'_>) -> bool {
     flags(packet).is_some_and(|flags| flags & MORE_RESULTS != 0)
 }
 
-/// The server's status in an OK or EOF packet. `None` where it was not captured.
+/// The server's status in an OK or EOF packet. `None` if it was not captured.
 fn flags(packet: &Packet<'_>) -> Option<u16> {
     let payload = packet.payload;
     let at = if is_eof(packet) {

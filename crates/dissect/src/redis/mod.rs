@@ -21,11 +21,11 @@ pub(crate) struct Redis {
     silent: bool,
     /// CLIENT REPLY SKIP: the next command gets no reply.
     skip_next: bool,
-    /// A SUBSCRIBE was seen: arrays may come that are no reply.
+    /// A SUBSCRIBE was seen: arrays may arrive that are not replies.
     subscribed: bool,
-    /// A MONITOR was seen: lines come that are no reply.
+    /// A MONITOR was seen: lines arrive that are not replies.
     monitoring: bool,
-    /// A replica, or a stream of another kind: what is sent is no reply any more.
+    /// A replica, or another kind of stream: what is sent is no longer a reply.
     streaming: bool,
     value: Value,
 }

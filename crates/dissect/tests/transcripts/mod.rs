@@ -1,4 +1,5 @@
-//! Transcripts of real servers, and what a dissector reports about them. `testdata/README.md` has how each was taken.
+//! Transcripts of real servers, and what a dissector reports about them. `testdata/README.md` describes how each was
+//! taken.
 
 #![allow(
     clippy::unwrap_used,
@@ -80,7 +81,7 @@ fn unescape(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A request as it was reported.
+/// A request as reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
     pub request: RequestComplete,

@@ -12,7 +12,7 @@ fn address(port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1], port))
 }
 
-/// Sent at `sent` ms on the connection from `port`, answered `wait` ms later.
+/// Sent at `sent` ms on the connection from `port`, with its response `wait` ms later.
 fn sent(port: u16, nth: u64, sent: u64, wait: u64) -> Row {
     let mut lengths = [None; Phase::COUNT];
     lengths[Phase::Wait as usize] = Some(wait * 1_000_000);
@@ -29,13 +29,13 @@ fn shared(served: &[Served]) -> Watched<'_> {
     about(served, 0)
 }
 
-/// On a clock that is known within `error` ms.
+/// Requests on a clock that is known within `error` ms.
 fn about(served: &[Served], error: u64) -> Watched<'_> {
     let known = Known::Within(Nanos::from_millis(error));
     Watched { served, clocks: Clocks { zero: 0, known, same_host: error == 0 } }
 }
 
-/// On a clock of which only the wall clock tells how it lies to ours.
+/// Requests on a clock that is related to ours only by wall clocks.
 fn far(served: &[Served], zero: i128) -> Watched<'_> {
     Watched { served, clocks: Clocks { zero, known: Known::ByWallClock, same_host: false } }
 }
@@ -47,7 +47,7 @@ fn places(matches: &[Option<Match>]) -> Vec<Option<usize>> {
 #[test]
 fn requests_are_found_by_their_connection_and_time() {
     let rows = [sent(1, 0, 0, 10), sent(2, 0, 1, 10), sent(1, 1, 20, 10), sent(3, 0, 5, 10)];
-    // The observer saw an earlier request of connection 1, and not its first of these.
+    // The observer saw an earlier request of connection 1, but not its first of these.
     let at = [read(2, 0, 3, 9), read(1, 7, 22, 25), read(1, 6, 500, 501)];
     let (matches, counts) = join(&rows, &[shared(&at)]);
     assert_eq!(places(&matches), [None, Some(0), Some(1), None]);
@@ -79,7 +79,7 @@ fn a_relay_between_is_seen_through_by_time() {
     let (matches, counts) = join(&rows, &[shared(&at)]);
     assert_eq!((counts.by_time, counts.others_at_servers), (40, 0));
     assert_eq!(places(&matches), (0..40).map(Some).collect::<Vec<_>>());
-    // On two clocks that would be a guess.
+    // With two clocks that would be a guess.
     let (_, counts) = join(&rows, &[far(&at, 0)]);
     assert_eq!((counts.by_time, counts.connection_not_seen), (0, 40));
 }
@@ -87,7 +87,7 @@ fn a_relay_between_is_seen_through_by_time() {
 #[test]
 fn on_two_clocks_the_order_that_the_wall_clocks_agree_on_is_taken() {
     let rows: Vec<_> = (0..10).map(|nth| sent(1, nth, nth * 20, 10)).collect();
-    // The server's clock runs an hour ahead, its wall clock 3 ms; its observer came two requests late.
+    // The server's clock is an hour ahead, its wall clock 3 ms; its observer started two requests late.
     let hour = 3_600_000;
     let at: Vec<_> = (0..8).map(|n| read(1, n, hour + (n + 2) * 20 + 5, hour + (n + 2) * 20 + 8)).collect();
     let watched = far(&at, i128::from(hour + 3) * 1_000_000);
@@ -96,12 +96,12 @@ fn on_two_clocks_the_order_that_the_wall_clocks_agree_on_is_taken() {
     assert_eq!(places(&matches), expected);
 }
 
-/// The clock is known within 30 ms, and a connection has a request every 20 ms: order has to distinguishes them.
+/// The clock is known within 30 ms, and a connection has a request every 20 ms: order must distinguish them.
 #[test]
 fn a_clock_that_is_known_within_an_error_joins_by_order() {
     let rows: Vec<_> = (0..10).map(|nth| sent(1, nth, 100 + nth * 20, 10)).collect();
     for off in [-25i64, -3, 0, 3, 25] {
-        // The observer missed the third.
+        // The observer missed the third request.
         let instant = |n: u64| (100 + n * 20 + 5).saturating_add_signed(off);
         let at: Vec<_> =
             (0..10).filter(|n| *n != 2).map(|n| read(1, n, instant(n), instant(n) + 2)).collect();
@@ -111,7 +111,7 @@ fn a_clock_that_is_known_within_an_error_joins_by_order() {
     }
 }
 
-/// The same client's port twice in a run: the requests of the two connections have the same numbers.
+/// The same client port twice in a run: the requests of the two connections have the same numbers.
 #[test]
 fn a_port_that_is_used_again_is_another_connection() {
     let first = (0..5).map(|nth| sent(1, nth, nth * 20, 10));
@@ -125,7 +125,7 @@ fn a_port_that_is_used_again_is_another_connection() {
     }
 }
 
-/// Both hosts have a connection from 127.0.0.1: they are not one.
+/// Both hosts have a connection from 127.0.0.1: they are different connections.
 #[test]
 fn the_loopback_of_another_host_is_not_ours() {
     let local = |port| SocketAddr::from(([127, 0, 0, 1], port));

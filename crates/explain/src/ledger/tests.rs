@@ -1,4 +1,4 @@
-//! Tests of the ledger: whatever the records say, it sums to the response to the nanosecond.
+//! Tests of the ledger: whatever the records contain, it sums to the response time to the nanosecond.
 
 use proptest::prelude::*;
 use units::Nanos;
@@ -38,7 +38,7 @@ fn one_clock_divides_the_way_there_from_the_way_back() {
     let divided = Ledger::divided(&waits(100), &at(&request, Some(0)));
     check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 30), (ToClient, 40)]);
     check(Ledger::of(&waits(100)), &[(ServerAndNetwork, 100)]);
-    // A response is here before the server's write has returned.
+    // A response arrives before the server's write has returned.
     let divided = Ledger::divided(&waits(50), &at(&request, Some(0)));
     check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 20)]);
 }
@@ -53,7 +53,8 @@ fn two_clocks_leave_the_network_undivided() {
     );
 }
 
-/// If this fails, what two clocks leave open is reported as one way of the network, or taken off the server's time.
+/// If this fails, the error between two clocks is reported as time of the network, or subtracted from the server's
+/// time.
 #[test]
 fn a_clock_that_is_known_within_an_error_divides_what_it_can() {
     use Segment::{Network, OnCpu, SocketQueue, ToClient, ToServer};
@@ -63,7 +64,7 @@ fn a_clock_that_is_known_within_an_error_divides_what_it_can() {
     check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 30), (ToClient, 40)]);
     let divided = Ledger::divided(&waits(100), &about(&request, about_ms(6)));
     check(divided, &[(SocketQueue, 20), (OnCpu, 30), (Network, 50)]);
-    // By its stamps the request arrived before it was sent: it came at once, and lengths stay as they are.
+    // According to its timestamps the request arrived before it was sent: it arrived at once, and lengths are kept.
     let early = OneClock { zero: 12_000_000, error: 2_000_000 };
     let divided = Ledger::divided(&waits(100), &about(&request, Some(early)));
     check(divided, &[(SocketQueue, 20), (OnCpu, 30), (ToClient, 50)]);

@@ -1,10 +1,10 @@
-//! Each rule has a case here that makes it speak, and a test that none is without.
+//! Each rule has a case here that triggers it, and a test checks that none is missing.
 
 use Segment as S;
 
 use super::*;
 
-/// The rule that speaks first when these milliseconds of one request are to be explained, and who is blamed.
+/// The name of the first rule triggered by these milliseconds of one request, the place to blame, and the sentence.
 fn first(times: &[(Segment, u64)], facts: &Facts) -> (&'static str, Place, String) {
     let mut sums = Ledger::default();
     times.iter().for_each(|&(segment, ms)| sums.put(segment, ms * 1_000_000));
@@ -17,7 +17,7 @@ fn all_kept() -> Facts {
     Facts { all_kept: true, ..Facts::default() }
 }
 
-/// A rule, the milliseconds that make it speak, and what must be known.
+/// A rule, the milliseconds that trigger it, and the facts it requires.
 type Case = (&'static str, Vec<(Segment, u64)>, Facts);
 
 fn cases() -> Vec<Case> {
@@ -110,11 +110,11 @@ fn where_no_place_has_clearly_most_nobody_is_blamed() {
 fn a_stall_of_the_host_excuses_its_client() {
     let facts =
         Facts { client_stalled: 10_000_000, host_stall: Some(Nanos::from_millis(10)), ..Facts::default() };
-    // A stall that is a fifth of the lateness does not.
+    // A stall of a fifth of the lateness does not.
     assert_eq!(first(&[(S::ClientLag, 50)], &facts).1, Place::Client);
 }
 
-/// If this fails, the work of a server is excused by a stall that may have hit its network or its disk.
+/// If this fails, a server's own work is excused by a stall that may have hit its network or its disk.
 #[test]
 fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
     let mut sums = Ledger::default();
@@ -127,7 +127,7 @@ fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
     assert_eq!(shares, expected.into());
 }
 
-/// If this fails, a pause of the server's JVM is taken for the network's time, or for that of a host that was stalled.
+/// If this fails, a JVM's pause is attributed to the network, or to a host that was stalled.
 #[test]
 fn a_pause_takes_what_is_left_after_the_hosts_stalls_and_nothing_of_the_network() {
     let mut sums = Ledger::default();
@@ -142,7 +142,7 @@ fn a_pause_takes_what_is_left_after_the_hosts_stalls_and_nothing_of_the_network(
     assert_eq!(shares, [("platform", 0.5), ("runtime", 0.3), ("network", 0.2)].into());
 }
 
-/// If this fails, a sentence speaks of more time in a part than in the whole.
+/// If this fails, a sentence has more time in a part than in the whole.
 #[test]
 fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
     let facts = Facts { client_stalled: 30_000_000, ..Facts::default() };
@@ -158,7 +158,7 @@ fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
     );
 }
 
-/// A record of a stranger may say anything.
+/// An imported record may contain anything.
 #[test]
 fn sums_beyond_all_bounds_are_told_as_far_as_they_go() {
     let all = u64::MAX;

@@ -1,4 +1,4 @@
-//! Holds `formats/explain.schema.json` to what is written.
+//! Checks the output against `formats/explain.schema.json`.
 
 use explain::{Explanation, explain};
 use schemars::generate::SchemaSettings;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::world::{Plant, US, World};
 
 fn schema() -> Value {
-    // What is written, not what could be read: a field that may be null is there all the same.
+    // The schema for output, not for input: a field that may be null is always present.
     let mut schema =
         SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Explanation>();
     schema.insert("title".to_owned(), "what `explain --json` prints".into());
@@ -19,7 +19,7 @@ fn the_schema_is_that_of_the_types() {
     testkit::check_format("explain.schema.json", &format!("{:#}\n", schema()));
 }
 
-/// If this fails, a tool that follows the schema refuses what is printed.
+/// If this fails, a tool that validates with the schema rejects the output.
 #[test]
 fn the_schema_accepts_what_is_printed_and_nothing_else() {
     let schema = jsonschema::validator_for(&schema()).unwrap();

@@ -1,4 +1,4 @@
-//! Records with a planted truth, written by the real writers and read back: does the explanation find it?
+//! Records with a planted cause, written by the real writers and read back: does the explanation find it?
 
 mod formats;
 mod world;
@@ -9,7 +9,7 @@ use record::{Culprit, Part, Phase};
 use units::Nanos;
 use world::{MS, Plant, US, World};
 
-/// Each request takes 50 ms longer at the planted place.
+/// Each request takes 50 ms longer in the planted place.
 #[track_caller]
 fn check(plant: Plant, place: Place, segment: Segment) {
     let world = World::of(200, plant);
@@ -18,7 +18,7 @@ fn check(plant: Plant, place: Place, segment: Segment) {
     assert_eq!(found.blame.place, place, "{:#?}", found.blame);
     assert!(found.blame.share > 0.9, "{:?}", found.blame);
     assert_eq!(found.join.by_ends, 200);
-    // All of it is in the one segment, to the nanosecond.
+    // All of it is in that segment, to the nanosecond.
     let all = &found.groups[0];
     assert_eq!(all.segments_ns[segment.name()], 200 * (50 * MS + World::usual(segment)), "{all:?}");
     for group in &found.groups {
@@ -103,7 +103,7 @@ fn a_server_without_quota() {
     check(Plant::Part(Part::Throttled), Place::Throttled, Segment::Throttled);
 }
 
-/// Every fifth request only: the rest is as fast as ever, and the tail is explained by what it has more.
+/// Every fifth request only: the others are as fast as usual, and the tail is explained by what it has in addition.
 #[test]
 fn a_client_that_stalls_now_and_then() {
     let mut world = World::of(1_000, Plant::Late);
@@ -114,12 +114,13 @@ fn a_client_that_stalls_now_and_then() {
         (found.blame.place, found.blame.over.as_str()),
         (Place::Client, "the slowest 5 % of the requests")
     );
-    // But for the 5 us in the pool, which are the client's in those requests and the pool's in the others.
+    // Except the 5 us in the pool, which are the client's in those requests and the pool's in the others.
     let beside = found.blame.explained_ns - found.blame.rows * 50 * MS;
     assert!(beside <= found.blame.rows * 5 * US, "{beside}");
 }
 
-/// A server that is blocked for 50 ms now and then makes a queue for the client's connections: that is not the pool.
+/// A server that is blocked for 50 ms now and then makes a queue for the client's connections: that is not the pool's
+/// fault.
 #[test]
 fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     let read = World::stalled(1_000, 50 * MS).write();
@@ -131,7 +132,7 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
         found.blame
     );
     assert!(found.groups.iter().any(|group| group.most == Some(Place::Pool)), "{:#?}", found.groups);
-    // In the table these are waits for a connection: the sentence says how much.
+    // The table lists these as waits for a connection, so the sentence gives their time.
     assert!(
         found.blame.sentence.contains("of that is waiting for connections that were occupied because of it."),
         "{:?}",
@@ -139,8 +140,8 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     );
 }
 
-/// If this fails, a client that is late all the time counts as stalled because of one long stall in another second, or because of
-/// a stall that is shorter than what it was late.
+/// If this fails, a client that is late all the time counts as stalled because of one long stall in another second, or
+/// because of a stall that is shorter than its lateness.
 #[test]
 fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long() {
     let rule = |stall_ns: u64, is_stalled: fn(usize) -> bool| {
@@ -157,8 +158,8 @@ fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long()
     assert_eq!(rule(40 * MS, |_| true), "client-late-to-send");
 }
 
-/// What became due while the client was stalled comes all at once: that it then waits for connections is no fault of
-/// the pool.
+/// Requests that became due while the client was stalled are sent all at once: their wait for connections is not the
+/// pool's fault.
 #[test]
 fn a_burst_after_a_stall_is_the_client_s() {
     let read = World::burst(20, 50 * MS, 3 * MS).write();
@@ -175,7 +176,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     let mut read = world.write();
     let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
-    // That of another host does not, and it is stated.
+    // A record of another host does not count, and that is stated.
     read.hosts[0].observed.document.host.boot_id = Some("other".to_owned());
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 0), "{found:#?}");
@@ -184,7 +185,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
         "{:?}",
         found.notes
     );
-    // Nor does the work of others on it.
+    // Nor do other processes on the host.
     world.hiccup = Some("run_queue");
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
@@ -203,7 +204,7 @@ fn a_host_that_does_not_run_excuses_no_server_of_another_host() {
     }
 }
 
-/// A relay has connections of its own to the server: the ends differ, the times tell.
+/// A relay has its own connections to the server: the ends differ, so requests are joined by time.
 #[test]
 fn a_network_with_a_relay_in_it() {
     let mut world = World::of(200, Plant::Back);
@@ -219,7 +220,7 @@ fn a_network_with_a_relay_in_it() {
     assert_eq!(found.sentences[0].rule, "network-between");
 }
 
-/// A server with one thread that works 50 ms for each of four clients: three wait unread behind the fourth.
+/// A server with one thread that works 50 ms for each of four clients: three wait unread while it serves the fourth.
 #[test]
 fn requests_that_wait_behind_the_work_for_others_are_not_unread_for_nothing() {
     let world = World::one_thread(120, 50 * MS);
@@ -228,7 +229,7 @@ fn requests_that_wait_behind_the_work_for_others_are_not_unread_for_nothing() {
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::HandlerCpu, "cpu-behind"), "{found:#?}");
 }
 
-/// If this fails, a server that is busy with requests that its observer did not keep is told to be one that does not
+/// If this fails, a server that is busy with requests that its observer did not keep is reported as one that does not
 /// read.
 #[test]
 fn where_not_all_requests_were_kept_a_busy_thread_is_not_told_from_an_idle_one() {
@@ -241,7 +242,7 @@ fn where_not_all_requests_were_kept_a_busy_thread_is_not_told_from_an_idle_one()
         "{found:#?}"
     );
     assert!(found.blame.sentence.contains("`watch --requests all`"), "{:?}", found.blame);
-    // Requests that were seen and could not be kept are missing just so.
+    // Requests that were seen but could not be kept are missing in the same way.
     let mut read = World::of(200, Plant::Queue).write();
     let ObservationBody::Watch(results) = &mut read.servers[0].observed.document.body else { unreachable!() };
     results.kept.as_mut().unwrap().lost = 40;
@@ -260,12 +261,12 @@ fn without_a_record_of_the_server_server_and_network_are_undivided() {
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Undecided, "no-server"));
     assert_eq!((found.join.rows, found.join.connection_not_seen), (200, 200));
     assert!(found.notes[0].contains("There is no record of the server"));
-    // What is the client's is known all the same.
+    // The client's part is known nevertheless.
     let read = World::of(200, Plant::Late).write();
     assert_eq!(explain(&read.client, Vec::new(), &[]).blame.place, Place::Client);
 }
 
-/// If this fails, the requests that a server never saw are dropped, and the blame is still said to be of all.
+/// If this fails, requests that a server never saw are dropped, and the blame is still said to be for all.
 #[test]
 fn requests_that_were_not_found_stay_in_what_is_explained() {
     let mut read = World::of(300, Plant::Part(Part::OnCpu)).write();
@@ -289,7 +290,8 @@ fn requests_that_were_not_found_stay_in_what_is_explained() {
     );
 }
 
-/// If this fails, one connection that any listener of the host turned away at any time makes slow connects the server's.
+/// If this fails, one connection dropped at any time by any listener of the host makes slow connects the server's
+/// fault.
 #[test]
 fn connections_turned_away_count_while_connects_hang() {
     let first = |connect: u64, second: usize| {
@@ -311,17 +313,17 @@ fn connections_turned_away_count_while_connects_hang() {
         sentence.contains("3 connections were dropped by a full listen queue on this host"),
         "{sentence}"
     );
-    // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not turned away.
+    // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not dropped.
     assert_eq!(first(1_200 * MS, 4).0, Place::Network);
     assert_eq!(first(500 * MS, 0).0, Place::Network);
 }
 
-/// If this fails, a relay that was there before the run is not spoken of, and one that was never made is.
+/// If this fails, a relay that existed before the run is not mentioned, and one that never existed is.
 #[test]
 fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     let world = World::of(200, Plant::Back);
     let mut read = world.write();
-    // The run is from 0.5 s to 6.5 s on the clock of the record.
+    // The run is from 0.5 s to 6.5 s on the record's clock.
     read.hosts =
         vec![world.write_disturb(&[Some((0, 2_500)), None, Some((3_500, 4_500)), Some((9_000, 9_500))])];
     read.client.document.subject.url = "http://127.0.0.1:4000/plaintext".to_owned();
@@ -333,7 +335,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
     let text = rendered(&found);
     assert!(text.contains("deliberate disturbance for 3.00 s of the run in 2 times: relaying"), "{text}");
-    // One that ended before the run began, and one of other addresses.
+    // One that ended before the run began, and one with other addresses.
     read.client.document.subject.url = "http://127.0.0.1:400/".to_owned();
     read.hosts = vec![world.write_disturb(&[Some((0, 400))])];
     let found = explain(&read.client, Vec::new(), &read.hosts);
@@ -343,7 +345,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert!(!found.notes.iter().any(|note| note.contains("on purpose")), "{:?}", found.notes);
 }
 
-/// If this fails, a pause of the collector is reported as a lock of the server's own.
+/// If this fails, a garbage collector's pause is reported as a lock of the server.
 #[test]
 fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     let mut world = World::of(1_000, Plant::Part(Part::Lock));
@@ -362,10 +364,10 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     assert_eq!(runtime.causes_ns["G1 Evacuation Pause"], 200 * 50 * MS);
     let text = rendered(&found).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("stood still 200 times for 10.0 s in all, at most 50.0 ms: G1"), "{text}");
-    // Without a record of `watch` it is still the JVM's.
+    // Without a record of `watch` it is still attributed to the JVM.
     let found = explain(&read.client, Vec::new(), &read.hosts);
     assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
-    // One that served none of them, and one that was stalled when nothing was asked.
+    // One JVM that served none of them, and one that was stalled when there were no requests.
     read.hosts = vec![world.write_jvm(pid + 1, &held)];
     assert_eq!(explain(&read.client, read.servers.clone(), &read.hosts).blame.place, Place::HandlerBlocked);
     let fast: Vec<_> = world.served.iter().skip(2).step_by(5).collect();
@@ -373,13 +375,13 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     assert_eq!(explain(&read.client, read.servers, &read.hosts).blame.place, Place::HandlerBlocked);
 }
 
-/// Requests were kept on neither side: sums and averages are what there is.
+/// Neither side kept individual requests: only sums and averages are available.
 #[test]
 fn without_requests_one_by_one_the_sums_are_explained() {
     for (plant, place) in [
         (Plant::Part(Part::Disk), Place::HandlerBlocked),
         (Plant::Back, Place::Network),
-        // Whether its thread was busy with others cannot be known.
+        // Whether its thread was busy with others is unknown.
         (Plant::Queue, Place::Undecided),
         (Plant::Pool, Place::Pool),
     ] {
@@ -416,7 +418,7 @@ fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
         assert!(error <= 200 * 201 * US, "{} is off by {error} ns", segment.name());
         assert!(found.notes.iter().any(|note| note.contains("known within 200 us")), "{:?}", found.notes);
     }
-    // Ways of 50 ms cannot be distinguished by a clock that is off by up to 10 ms.
+    // Ways of 50 ms cannot be separated by a clock that is off by up to 10 ms.
     let read = World::of(200, Plant::Back).on_another_host(20 * MS).write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
@@ -424,7 +426,7 @@ fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
     assert!(!found.groups[0].segments_ns.contains_key("to_client"));
 }
 
-/// The far host was suspended for a second: what its clock said before says nothing of after.
+/// The remote host was suspended for a second: clock readings from before do not apply after.
 #[test]
 fn a_clock_that_cannot_be_believed_is_not_used() {
     let mut world = World::of(200, Plant::Back).on_another_host(400 * US);
@@ -439,7 +441,7 @@ fn a_clock_that_cannot_be_believed_is_not_used() {
     assert!(found.notes.iter().any(|note| note.contains("stopped or jumped")), "{:?}", found.notes);
 }
 
-/// If this fails, what a server did for others after the run is in the run's last second.
+/// If this fails, what a server did for others after the run is counted in the run's last second.
 #[test]
 fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
     let mut world = World::of(200, Plant::Queue);
@@ -452,7 +454,7 @@ fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
     assert_eq!((reported.sum::<u64>(), found.join.others_at_servers), (200, 1));
 }
 
-/// Rows and requests as long as the format can tell: no sum of them may overflow.
+/// Rows and requests with the longest times that the format can hold: no sum of them may overflow.
 #[test]
 fn a_record_of_impossible_lengths_is_explained_without_harm() {
     let mut read = World::of(40, Plant::Pool).write();
@@ -487,12 +489,12 @@ fn an_explanation_can_be_read_by_people_and_programs() {
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["blame"]["place"], "handler_blocked");
     assert_eq!(json["groups"][0]["segments_ns"]["disk"], 200 * 50 * MS);
-    // One each 25 ms, done 50.25 ms after it was due: those up to number 37 within the first second.
+    // One per 25 ms, done 50.25 ms after it was due: those up to number 37 within the first second.
     assert_eq!(json["seconds"][0]["servers"][0]["requests"], 38);
     assert_eq!(World::usual(Segment::OnCpu), 200 * US);
 }
 
-/// The text of an explanation. It is the same when it is made from nothing but the view's JSON.
+/// The text of an explanation. It is the same when made from the view's JSON alone.
 fn rendered(found: &explain::Explanation) -> String {
     let view = explain::view(found);
     let json = serde_json::to_string(&view).expect("a view has nothing that can fail to be written");

@@ -29,10 +29,10 @@ pub const MS: u64 = 1_000_000;
 const ZERO: u64 = 5_000 * MS;
 const WATCH_ZERO: u64 = 4_500 * MS;
 
-/// From one request to the next.
+/// Time between two requests.
 const GAP: u64 = 25 * MS;
 
-/// Where it takes longer.
+/// The place where requests take longer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Plant {
     Late,
@@ -44,7 +44,7 @@ pub enum Plant {
     Unread,
 }
 
-/// How long each place takes a request.
+/// How long each request takes in each place.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     late: u64,
@@ -91,11 +91,11 @@ pub struct World {
     plant: Plant,
     pub requests: Vec<KeptRequest>,
     pub served: Vec<Served>,
-    /// There is a record of `hiccup` with a stall of this cause where each request is late.
+    /// Adds a record of `hiccup` with a stall of this cause where each request is late.
     pub hiccup: Option<&'static str>,
-    /// The server's clock is another one,
+    /// The server has another boot, and so another clock,
     pub other_boot: bool,
-    /// and was held against the client's.
+    /// which was compared with the client's.
     pub clocks: Option<TwoClocks>,
 }
 
@@ -107,7 +107,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// As if few requests had been kept, the same on both sides: one in `of`.
+    /// Keeps one request in `of`, the same on both sides.
     pub fn keep_one_in(&mut self, of: usize) {
         let (kept, rows) = self.client.rows.as_mut().unwrap();
         *rows = rows.drain(..).step_by(of).collect();
@@ -151,14 +151,14 @@ impl World {
         }
     }
 
-    /// One thread of a server that works `work` for each request, and four callers that always wait.
+    /// One thread of a server that works `work` for each request, and four virtual users without think time.
     pub fn one_thread(count: u64, work: u64) -> World {
         let mut world = World::of(0, Plant::Queue);
         for n in 0..count {
             let mut times = Times::usual();
             times.parts[Part::OnCpu as usize] = work;
             let turn = work + 10 * US;
-            // Its turn comes when those of the three before it are over.
+            // Its turn comes after the three before it.
             let due = (ZERO + n * turn).saturating_sub(3 * turn).max(ZERO);
             times.queue = ZERO + n * turn - due;
             let (request, served) = pair(n, due, &times, 0);
@@ -168,7 +168,7 @@ impl World {
         world
     }
 
-    /// `count` requests that became due within a stall of the client, and had then to share one connection, each for
+    /// `count` requests that became due within a stall of the client, and then had to share one connection, each for
     /// `turn`.
     pub fn burst(count: u64, stall: u64, turn: u64) -> World {
         let mut world = World::of(0, Plant::Late);
@@ -183,7 +183,7 @@ impl World {
         world
     }
 
-    /// One request a millisecond over one connection, each held for a tenth of that; each hundredth is blocked for
+    /// One request per millisecond over one connection, each held for a tenth of that; every hundredth is blocked for
     /// `stall` at the server, and those due in the meantime wait for the connection.
     pub fn stalled(count: u64, stall: u64) -> World {
         let mut world = World::of(0, Plant::Queue);
@@ -204,14 +204,14 @@ impl World {
         world
     }
 
-    /// The server is another host, whose clock is ahead by 100 s and gains 50 us a second; exchanges that took
-    /// `exchange` held it against the client's.
+    /// The server is on another host, whose clock is ahead by 100 s and gains 50 us per second; it was compared with
+    /// the client's by exchanges of length `exchange`.
     pub fn on_another_host(mut self, exchange: u64) -> World {
         for served in &mut self.served {
             *served = served.clone().later((ahead(served.read.0) - served.read.0) as i64);
         }
         let reading = |at: u64| {
-            // The way there took all of it.
+            // All of the exchange was on the way there.
             let reported = Nanos(ahead(at + exchange));
             ClockReading::of(Nanos(at), reported, Nanos(at + exchange)).unwrap()
         };
@@ -221,7 +221,7 @@ impl World {
         self
     }
 
-    /// What a segment takes of every request.
+    /// The usual time of a request in a segment.
     pub fn usual(segment: Segment) -> u64 {
         match segment {
             Segment::ScheduleLag => 10 * US,
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Episodes of a relay, in milliseconds from the record's zero; `None` was not done.
+    /// Episodes of a relay, in milliseconds from the record's zero; `None` is an episode that did not happen.
     pub fn write_disturb(&self, real: &[Option<(u64, u64)>]) -> HostRecord {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("disturb");
@@ -286,7 +286,7 @@ impl World {
         HostRecord { observed, name: "disturb".to_owned() }
     }
 
-    /// The record of a JVM that was stalled from the read of each of these requests for 50 ms.
+    /// The record of a JVM that was stalled for 50 ms from the read of each of these requests.
     pub fn write_jvm(&self, pid: u32, served: &[&Served]) -> HostRecord {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jvm");
@@ -375,7 +375,7 @@ impl World {
         writer.finish(&document).unwrap();
     }
 
-    /// A stall from each response's arrival until the client has read it; or before it, where the way back is long.
+    /// A stall from each response's arrival until the client has read it; or before it, if the way back is long.
     fn write_hiccup(&self, path: &Path, cause: &str) -> HostRecord {
         let document = observation(ObservationBody::Hiccup(Box::default()));
         let mut writer = ObservationWriter::create(path, &document).unwrap();
@@ -392,12 +392,12 @@ impl World {
     }
 }
 
-/// An instant of the client's clock on that of the other host.
+/// Converts an instant of the client's clock to that of the other host.
 fn ahead(at: u64) -> u64 {
     at + 100_000 * MS + at / 20_000
 }
 
-/// The same request as its client and as the server's kernel saw it.
+/// The same request as its client and the server's kernel saw it.
 fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (KeptRequest, Served) {
     let local = SocketAddr::from(([10, 0, 0, 1], 41_000 + (n % 4) as u16));
     let server = SocketAddr::from(([10, 0, 0, 2], 80));

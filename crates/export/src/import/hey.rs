@@ -17,7 +17,7 @@ use super::{
 const REQUEST: &str =
     "before a connection is taken or made until the body is read, of all requests that got a response";
 
-/// hey keeps times and codes of this many responses, and continues: how many there were in all it does not print.
+/// hey keeps times and codes of this many responses, and continues; it does not print how many there were in all.
 const KEPT: u64 = 1_000_000;
 
 const CUT: &str = "how many requests there were, and how many of them failed: hey keeps times and codes of its first \
@@ -73,7 +73,7 @@ fn summary(text: &str) -> Result<Parsed, ImportError> {
             Section::Summary => head(line, &mut results, &mut request)?,
             Section::Percentiles => {
                 if let Some((share, value)) = line.text.split_once(" in ") {
-                    // hey prints percentiles that it has no value for as 0.
+                    // hey prints 0 for percentiles that it has no value for.
                     let quantile = stated(line.percent(share)?, line.seconds(value)?);
                     request.quantiles.push(quantile);
                 }
@@ -225,7 +225,7 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
         form: "csv",
         cannot_know,
         results,
-        // There is no log of the sum of three phases.
+        // The sum of three phases has no log.
         values: names.into_iter().zip(values).filter(|(name, _)| name != "other").collect(),
     })
 }

@@ -9,7 +9,7 @@ use super::{ImportError, MOST_ERRORS, NO_BLAME, NO_SCHEDULE, NO_STAMPS, NO_UNANS
 
 const MS: f64 = 1e6;
 
-/// k6's trends, the names they get here, and from when to when they measure.
+/// k6's trends, the names they get here, and what they measure.
 const TRENDS: [(&str, &str, &str); 7] = [
     (
         "http_req_duration",
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     for (original, name, meaning) in TRENDS {
         let Some(trend) = metrics.get(original).filter(|trend| trend.is_object()) else { continue };
         let trend = one(trend, name, original, meaning, requests)?;
-        // A phase whose maximum is 0 was passed by no request: it is absent.
+        // A phase with a maximum of 0 occurred in no request: it is absent.
         if trend.max_ns != Some(0) {
             results.times.push(trend);
         }

@@ -1,4 +1,4 @@
-//! Outputs of the tools, whole, cut and altered. `golden/README.md` says which were captured.
+//! Outputs of the tools: whole, cut and altered. `golden/README.md` lists which were captured.
 
 use proptest::prelude::*;
 use record::Check;
@@ -79,7 +79,7 @@ fn wrk_is_service_and_wrk2_is_response() {
         (wrk.connections, wrk.elapsed_ns, wrk.bytes_received),
         (Some(4), Some(2_000_000_000), Some(533_248))
     );
-    // wrk has no line of errors where there were none.
+    // wrk prints no line of errors if there were none.
     assert_eq!((wrk.ok, wrk.failed, wrk.bytes_sent), (Some(3_603), Some(0), None));
     assert_eq!((wrk.throughput_per_s, wrk.request_rate_per_s), (Some(1_801.5), Some(1_799.76)));
 
@@ -93,10 +93,10 @@ fn wrk_is_service_and_wrk2_is_response() {
         (at(time, 0.5), at(time, 0.1), time.mean_ns),
         (Some(2_265_000), Some(2_129_000), Some(2_431_000))
     );
-    // 9 900 requests carry p99.9 and not p99.99, whatever wrk2 prints.
+    // 9 900 requests carry p99.9 but not p99.99, whatever wrk2 prints.
     assert_eq!((at(time, 0.999), at(time, 0.9999)), (Some(14_810_000), None));
     assert_eq!(wrk2.errors.len(), 2);
-    // Three that broke and two that waited, none of which is among those that were answered.
+    // Three that broke and two that waited, none of which is among those with a response.
     assert_eq!((wrk2.requests, wrk2.ok, wrk2.failed), (Some(9_985), Some(9_980), Some(5)));
 }
 
@@ -122,7 +122,7 @@ fn errors_of_wrk_are_failures() {
     }
 }
 
-/// If this fails, wrk2's response is taken for a service, or its p99 for the largest.
+/// If this fails, wrk2's response time is taken for service time, or its p99 for the maximum.
 #[test]
 fn wrk2_without_its_spectrum_is_known_by_its_calibration_or_by_name() {
     let short = "  2 threads and 10 connections\n  Thread calibration: mean lat.: 2.412ms, rate sampling interval: 10ms\n  \
@@ -140,7 +140,7 @@ fn wrk2_without_its_spectrum_is_known_by_its_calibration_or_by_name() {
     }
 }
 
-/// If this fails, requests and shares of errors of a long run are made up.
+/// If this fails, requests and error shares of a long run are made up.
 #[test]
 fn more_than_hey_keeps_is_not_counted() {
     let text = HEY.replace("[200]\t400 responses", "[200]\t999000 responses\n  [503]\t1000 responses");
@@ -156,7 +156,7 @@ fn more_than_hey_keeps_is_not_counted() {
 
 #[test]
 fn throughput_is_of_ok_answers_whatever_the_tool_counts() {
-    // k6 states no elapsed time: 149.8 requests a second, of which 1485 of 1500 were good.
+    // k6 states no elapsed time: 149.8 requests per second, of which 1485 of 1500 were good.
     let k6 = read(K6).results;
     assert_eq!((k6.throughput_per_s, k6.request_rate_per_s), (Some(149.8 * 1_485.0 / 1_500.0), Some(149.8)));
     let refused = read(HEY_REFUSED).results;
@@ -177,7 +177,7 @@ fn hey_is_read_with_its_quirks() {
     assert_eq!(refused.verdict.as_ref().unwrap().word, VerdictWord::Invalid);
     let results = refused.results;
     assert_eq!((results.requests, results.ok, results.failed), (Some(20), Some(0), Some(20)));
-    // hey prints 0 and NaN where it has nothing.
+    // hey prints 0 and NaN if it has no value.
     assert_eq!((results.times[0].max_ns, results.times[0].mean_ns), (None, None));
     assert!(results.errors[0].original.ends_with("connection refused"));
 }
@@ -192,7 +192,7 @@ fn every_request_of_a_csv_is_in_its_histogram_log() {
     assert_eq!((at(request, 0.5), at(request, 0.999)), (Some(2_101_247), None));
     let names: Vec<_> = logs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["request.hlog", "phase-send.hlog", "phase-wait.hlog", "phase-receive.hlog"]);
-    // Four connections were made: the other requests have no such phase.
+    // Four connections were opened: the other requests have no such phase.
     let set_up = import.results.times.iter().find(|time| time.original == "DNS+dialup").unwrap();
     assert_eq!(set_up.count, Some(4));
 }
@@ -215,7 +215,7 @@ fn oha_and_k6_and_vegeta_are_read_to_the_figure() {
     let vegeta = read(VEGETA).results;
     assert_eq!((vegeta.requests, vegeta.ok, vegeta.failed), (Some(400), Some(200), Some(200)));
     assert_eq!((at(&vegeta.times[0], 0.99), vegeta.errors.len()), (Some(3_916_798), 2));
-    // Its code 0 is no code.
+    // Its code 0 is not a status code.
     assert_eq!(vegeta.codes.iter().map(|code| code.code).collect::<Vec<_>>(), [200, 503]);
     assert_eq!(vegeta.elapsed_ns, Some(1_996_393_455));
     for text in [VEGETA_JSON, VEGETA_CSV] {
@@ -274,7 +274,7 @@ fn figures_that_cannot_be_are_no_measurement() {
     assert!(parse(far.as_bytes(), None).is_err());
 }
 
-/// What a stranger may send: parts left out, digits changed, bytes put in.
+/// Hostile input: parts left out, digits changed, bytes inserted.
 fn altered() -> impl Strategy<Value = (usize, Vec<u8>)> {
     let change = (any::<prop::sample::Index>(), any::<u8>());
     let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
@@ -283,7 +283,7 @@ fn altered() -> impl Strategy<Value = (usize, Vec<u8>)> {
             let mut bytes = ALL[i].as_bytes().to_vec();
             for (index, byte) in changes {
                 let index = index.index(bytes.len());
-                // Digits for digits keep most of a file readable, so that the numbers are what is tried.
+                // Replacing digits by digits keeps most of a file readable, so that mainly numbers are tested.
                 bytes[index] = if bytes[index].is_ascii_digit() { b'0' + byte % 10 } else { byte };
             }
             if let Some((from, to)) = cut {
@@ -296,7 +296,7 @@ fn altered() -> impl Strategy<Value = (usize, Vec<u8>)> {
 }
 
 proptest! {
-    /// If this fails, somebody's file can bring the importer down, or make a record that cannot be read again.
+    /// If this fails, a malformed file can crash the importer, or make a record that cannot be read again.
     #[test]
     fn cut_and_altered_outputs_are_an_error_or_a_sound_record((_, bytes) in altered()) {
         for tool in [None, Some(Tool::Wrk), Some(Tool::Wrk2), Some(Tool::Hey), Some(Tool::Oha), Some(Tool::K6), Some(Tool::Vegeta)] {

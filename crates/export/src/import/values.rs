@@ -1,4 +1,4 @@
-//! Durations that a tool wrote one by one, collected by the second in which they ended.
+//! Durations that a tool lists individually, collected by the second in which they ended.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use record::import::{ImportedQuantile, ImportedTime};
 use stats::quantile_ranks;
 use units::Nanos;
 
-/// Over half an hour; each second takes a histogram of 270 KiB for every column of the file.
+/// Over half an hour; each second uses a histogram of 270 KiB for every column of the file.
 const MOST_SECONDS: usize = 2_000;
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -174,7 +174,7 @@ impl Hits {
             requests: Some(requests),
             ok: Some(self.ok),
             failed: Some(requests - self.ok),
-            // As in vegeta's own report: the successful ones over the whole time.
+            // As in vegeta's own report: successful requests over the whole time.
             throughput_per_s: (end > 0 && span_s >= 0.0).then(|| self.ok as f64 * 1e9 / end as f64),
             bytes_sent: Some(self.bytes_out),
             bytes_received: Some(self.bytes_in),
@@ -193,7 +193,7 @@ impl Hits {
     }
 }
 
-/// The fields that are read of a line of `encode --to=json`; the others are skipped.
+/// The fields that are used of a line of `encode --to=json`; the others are skipped.
 #[derive(Deserialize)]
 struct JsonHit {
     #[serde(default)]

@@ -3,10 +3,9 @@
 //! wrk measures from the first byte written to the response read. wrk2 measures from when the request was due; `-U`
 //! adds a second distribution without that. Its spectrum has each percentile with the count below it.
 //!
-//! `N requests` are those that got a response, whatever the status. Lines about errors are present only where there
-//! were errors. A `timeout` of wrk is a response that came after `--timeout`: it is among the N, and in no
-//! distribution. wrk2 checks every two seconds, and counts each connection that has waited longer: none of those is
-//! among the N.
+//! `N requests` counts requests with a response, whatever the status. Lines about errors are present only if there were
+//! errors. A `timeout` of wrk is a response that came after `--timeout`: it is included in N, and in no distribution.
+//! wrk2 checks every two seconds, and counts each connection that has waited longer: none of those is included in N.
 
 use record::import::{ErrorCount, ImportedQuantile, ImportedResults, ImportedTime};
 
@@ -61,7 +60,7 @@ pub(super) fn parse(text: &str, is_wrk2: bool) -> Result<Parsed, ImportError> {
     let time = &mut results.times[0];
     let within = if is_wrk2 { answered } else { answered.saturating_sub(state.timeouts) };
     time.count = time.count.or(Some(within));
-    // Without --latency there is only the table of threads. A spectrum of its own is finer.
+    // Without --latency there is only the table of threads. A spectrum is finer.
     time.mean_ns = time.mean_ns.or(mean_ns);
     time.max_ns = time.max_ns.or(max_ns);
     if let Some((q, ns)) = third.zip(third_ns).filter(|_| time.quantiles.is_empty()) {
@@ -105,7 +104,7 @@ impl State {
             }
             ["Latency", "Distribution", ..] => self.begin(line),
             ["Thread", "calibration:", ..] => self.is_wrk2 = true,
-            // `Avg Stdev Max +/- Stdev`; wrk2 has forms with a percentile in the third place.
+            // `Avg Stdev Max +/- Stdev`; some forms of wrk2 have a percentile in the third place.
             ["Thread", "Stats", _mean, _stdev, third, ..] if third.ends_with('%') => {
                 self.third = Some(line.percent(third)?);
             }

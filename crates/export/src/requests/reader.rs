@@ -1,4 +1,4 @@
-//! Reads `requests.parquet` back, row by row. The file may come from a stranger: inconsistent rows are an error.
+//! Reads `requests.parquet` back, row by row. The file may be hostile: inconsistent rows are an error.
 
 use std::collections::HashSet;
 use std::fs::File;

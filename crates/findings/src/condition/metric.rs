@@ -8,7 +8,7 @@ pub enum Metric {
     Time(Of, Statistic),
     /// `ok` responses within the window, per second.
     Throughput,
-    /// Completed journeys likewise.
+    /// Completed journeys within the window, per second.
     JourneyRate,
     SentRate,
     ScheduledRate,
@@ -24,7 +24,7 @@ pub enum Metric {
     Code(u16),
 }
 
-/// The duration of which a statistic is taken.
+/// The duration that a statistic is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     Response,
@@ -50,7 +50,7 @@ pub(super) enum Unit {
     ShareOrCount,
 }
 
-/// Names without a dot, but for those that a statistic follows.
+/// Names without a dot, except those that a statistic follows.
 const PLAIN: [(&str, Metric); 11] = [
     ("throughput", Metric::Throughput),
     ("ok_rate", Metric::Throughput),

@@ -1,4 +1,4 @@
-//! Text to a condition. An error names the part that is wrong and, where a slip is likely, what was meant.
+//! Parses conditions. An error names the part that is wrong and, if a typo is likely, what was probably meant.
 
 use std::str::FromStr;
 
@@ -79,7 +79,7 @@ fn operator(sign: &str) -> Result<Operator, ConditionError> {
 }
 
 fn metric_of(name: &str) -> Result<Metric, ConditionError> {
-    // `p99` alone is what people write of the response.
+    // `p99` alone means that of the response time.
     if let Ok(statistic) = statistic(name) {
         return Ok(Metric::Time(Of::Response, statistic));
     }
@@ -109,7 +109,7 @@ fn metric_of(name: &str) -> Result<Metric, ConditionError> {
 }
 
 fn unknown_metric(name: &str, head: &str) -> ConditionError {
-    // `p999` and `latency` are the two that people bring along.
+    // `p999` and `latency` are known from other tools.
     if let Some(hint) = percentile_hint(name) {
         return ConditionError::Statistic { statistic: name.to_owned(), hint };
     }
@@ -148,7 +148,7 @@ pub(super) fn statistic(text: &str) -> Result<Statistic, ConditionError> {
     })
 }
 
-/// `99.9` to 0.999, exactly as that number would be read.
+/// `99.9` to 0.999, exactly the double nearest to that number.
 fn quantile(percent: &str) -> Option<f64> {
     let (whole, fraction) = percent.split_once('.').unwrap_or((percent, "0"));
     let digits = |text: &str, most: usize| {
@@ -219,9 +219,9 @@ fn share(value: &str) -> Option<Quantity> {
     (percent <= 100.0).then_some(Quantity::Share(percent / 100.0))
 }
 
-/// The name that differs least, if it differs little.
+/// The most similar name, if it is similar enough.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // One slip in three letters is still a slip; more is another word. A long text is no slip of a name.
+    // Up to a third of the letters may differ; beyond that it is another word. A long text is not a mistyped name.
     if text.len() > 40 {
         return None;
     }

@@ -16,18 +16,18 @@ pub enum Part {
     Journey(String),
 }
 
-/// What is known of a part, whichever it is.
+/// The figures of a part, whether request or journey.
 struct PartFigures<'a> {
     response: Option<&'a Durations>,
     service: Option<&'a Durations>,
-    /// Only of a request: with those that were never answered.
+    /// Only for a request: includes unanswered ones.
     kind: Option<&'a KindFigures>,
     ok: u64,
     failed: u64,
 }
 
 impl Part {
-    /// Reads `request.NAME.` or `journey.NAME.` and the metric behind it; `None` for a metric of the whole run.
+    /// Parses `request.NAME.` or `journey.NAME.` and the metric after it; `None` for a metric of the whole run.
     pub(super) fn parse(name: &str) -> Option<Result<(Part, Metric), ConditionError>> {
         let (what, rest) = name.split_once('.')?;
         let (prefix, part): (_, fn(String) -> Part) = match what {
@@ -35,7 +35,7 @@ impl Part {
             "journey" => ("journey", Part::Journey),
             _ => return None,
         };
-        // A name may have dots in it: the first dot behind which a metric stands ends the name.
+        // A name may contain dots: it ends at the first dot that is followed by a metric.
         let dots = rest.match_indices('.').map(|(at, _)| at).filter(|&at| at > 0);
         let mut found = dots.filter_map(|at| Some((&rest[..at], metric(&rest[at + 1..])?)));
         Some(match found.next() {
@@ -44,11 +44,11 @@ impl Part {
         })
     }
 
-    /// Refuses a name that is none of a run's, before the run.
+    /// Refuses a name that is not in the run, before the run begins.
     ///
     /// # Errors
     ///
-    /// One line that names those there are.
+    /// One line with the names that exist.
     pub fn check(&self, requests: &[String], journeys: &[&str]) -> Result<(), String> {
         self.place(requests, journeys).map(|_| ())
     }
@@ -78,7 +78,7 @@ impl Part {
         }
     }
 
-    /// The figure of `metric` of this part.
+    /// The figure of `metric` for this part.
     pub(super) fn reading(
         &self,
         metric: Metric,
@@ -130,7 +130,7 @@ impl Part {
     }
 }
 
-/// How many names an error lists.
+/// Maximum number of names in an error.
 const SHOWN: usize = 10;
 
 impl<'a> PartFigures<'a> {
@@ -154,7 +154,7 @@ impl<'a> PartFigures<'a> {
         }
     }
 
-    /// Whether a longer response may be among those that nobody waited for.
+    /// Whether a request without a response may have been slower than all responses.
     fn has_unanswered(&self) -> bool {
         let is_unanswered = |(failure, count): &(Failure, u64)| failure.outcome.is_unanswered() && *count > 0;
         self.kind.is_some_and(|kind| kind.failures().iter().any(is_unanswered))
@@ -174,7 +174,7 @@ fn share(part: u64, whole: u64) -> Result<Reading, String> {
     Ok(Reading::Known(Quantity::Share(part as f64 / whole as f64)))
 }
 
-/// What may stand behind the name of a part.
+/// The metrics that may follow the name of a part.
 fn metric(text: &str) -> Option<Metric> {
     let of_time = |of, text| super::parse::statistic(text).ok().map(|statistic| Metric::Time(of, statistic));
     match text {

@@ -1,4 +1,4 @@
-//! What a run's figures say of a metric: the value, a lower bound of it, or why there is none.
+//! The figure of a metric in a run: the value, a lower bound for it, or why there is none.
 
 use record::document::{QuantileValue, Quantity, Reading};
 use record::{Durations, Interval, Outcome};
@@ -138,8 +138,8 @@ fn response_max(total: &Interval) -> Result<Reading, String> {
     Ok(Reading::Above(Quantity::Ns(longest.map_or(0, |longest| longest.0))))
 }
 
-/// The mean of the answered requests alone would flatter a server that drops slow ones. With the ages of the unanswered
-/// ones it is a lower bound.
+/// The mean of requests with a response alone would flatter a server that drops slow ones. With the ages of the others
+/// it is a lower bound.
 fn response_mean(total: &Interval) -> Result<Reading, String> {
     let of_ok = |durations: &Durations| (durations.count(), durations.sum_ns());
     let (mut requests, mut sum_ns) = total.response().map_or((0, 0), of_ok);

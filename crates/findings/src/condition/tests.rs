@@ -1,4 +1,4 @@
-//! The grammar with its errors, and what becomes of conditions on planted runs.
+//! The grammar with its errors, and conditions evaluated on planted runs.
 
 use record::document::{ArrivalStamps, JourneyFacts, QuantileValue, Stamps, Subject};
 use record::{Failure, Outcome, Phase, Second, Series, TargetSeries};
@@ -82,7 +82,7 @@ fn an_error_names_the_wrong_part_and_what_was_meant() {
     }
 }
 
-/// A second of responses, of which number `i` took `i` ms, and of failures at an age of 2 s.
+/// A second of responses, number `i` taking `i` ms, and of failures at an age of 2 s.
 fn run(answers: u64, outcome: Outcome, failures: u64) -> Interval {
     let mut total = Interval::default();
     total.length = Nanos::from_secs(1);
@@ -153,7 +153,7 @@ fn figures_are_compared_as_they_were_measured() {
     }
 }
 
-/// If this fails, a slow login hides behind a thousand fast pages.
+/// If this fails, a slow login is hidden by a thousand fast pages.
 #[test]
 fn one_request_and_one_journey_have_conditions_of_their_own() {
     use ThresholdResult::{Met, Missed, Undecided};
@@ -199,7 +199,7 @@ fn one_request_and_one_journey_have_conditions_of_their_own() {
     );
 }
 
-/// If this fails, a pipeline goes on after a run that was too short to say anything.
+/// If this fails, a pipeline continues after a run that was too short to decide anything.
 #[test]
 fn what_the_sample_cannot_carry_is_not_met() {
     use ThresholdResult::Undecided;
@@ -220,7 +220,7 @@ fn what_the_sample_cannot_carry_is_not_met() {
     check("response.max > 1s", &Interval::default(), Undecided, "no figure: no request ended ok");
 }
 
-/// If this fails, a server that drops what it cannot answer in time passes.
+/// If this fails, a server passes that drops requests it cannot respond to in time.
 #[test]
 fn a_bound_beyond_the_limit_decides_and_one_below_it_does_not() {
     use ThresholdResult::{Met, Missed, Undecided};
@@ -234,9 +234,9 @@ fn a_bound_beyond_the_limit_decides_and_one_below_it_does_not() {
     check("response.p99 < 3s", &total, Undecided, &format!("> 2.00 s: {lost}"));
     check("response.p50 > 501ms", &total, Met, "500 ms");
     check("response.max > 1s", &total, Missed, "> 2.00 s");
-    // (450 · 951 + 50 · 2000) / 1000 ms, but for what a histogram rounds: the sum is exact.
+    // (450 · 951 + 50 · 2000) / 1000 ms, except for what a histogram rounds: the sum is exact.
     check("response.mean > 551ms", &total, Missed, "> 552 ms");
-    // Service is of the answered alone.
+    // Service time is that of requests with a response only.
     check("service.max > 950ms", &total, Met, "950 ms");
 }
 

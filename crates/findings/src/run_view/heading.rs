@@ -27,7 +27,7 @@ pub(super) fn subject(document: &Document) -> Vec<Block> {
     blocks
 }
 
-/// What of a recording was sent, and what was left out.
+/// Which requests of a recording were sent, and which were left out.
 fn replay(load: &Load) -> Option<Block> {
     let arrivals = load.arrivals.as_ref()?;
     arrivals.stages.iter().find(|stage| stage.process == "replay")?;
@@ -78,7 +78,7 @@ pub(crate) fn host_facts(started: &str, host: &Host, version: &str) -> Phrase {
 fn load_line(document: &Document) -> Phrase {
     let load = &document.load;
     let connections = Value::items(load.connections, "connection");
-    // Even spacing at one rate is what people expect, and needs no words.
+    // Even spacing at one rate is the default, and needs no words.
     let arrivals = load.arrivals.as_ref().filter(|facts| load.rate_per_s.is_none() || facts.seed.is_some());
     let how = match (load.model, load.rate_per_s, arrivals) {
         (Model::Open, _, Some(facts)) => {
@@ -117,7 +117,7 @@ fn changes(load: &Load) -> Option<Phrase> {
         };
         what.then(" at ", phrase!("{at}", at = Nanos(change.at_ns)))
     };
-    // A hand that leans on a key makes dozens: the first and the last show where it began and where it came to.
+    // A key that is held down makes dozens of changes: the first and the last show where they began and ended.
     let (first, last) = match load.changes.len() {
         0 => return None,
         few @ 1..=8 => (few, 0),

@@ -1,4 +1,4 @@
-//! Whether the first probe of a search leaves anything to search for. Pure.
+//! Whether anything is left to search for after the first probe. Pure.
 
 use record::Outcome;
 use record::document::Results;
@@ -7,11 +7,11 @@ use units::percent;
 /// From this share of failed responses on, nearly all of them fail: the requests are wrong, not the rate.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Statuses by which a server refuses load: at a lower rate it may respond otherwise.
+/// Statuses with which a server refuses load: at a lower rate it may respond otherwise.
 const OF_LOAD: [&str; 2] = ["429", "503"];
 
-/// Why no rate can hold, naming the status, where nearly every response failed for what was asked and not for how
-/// often.
+/// Why no rate can hold, with the status, if nearly every response failed because of what was requested and not because
+/// of the rate.
 pub fn nearly_all_failed(results: &Results) -> Option<String> {
     let count = |outcome: Outcome| -> u64 {
         let rows = results.outcomes.iter().filter(|row| row.outcome == outcome.name());
@@ -71,8 +71,8 @@ mod tests {
         results
     }
 
-    /// If this fails, a search makes a dozen probes of a page that does not exist, or gives up a server that only
-    /// refuses what is too much.
+    /// If this fails, a search makes a dozen probes of a page that does not exist, or gives up on a server that only
+    /// refuses excess load.
     #[test]
     fn only_a_first_probe_of_wrong_requests_ends_the_search() {
         for (ok, failed, code, ends) in [

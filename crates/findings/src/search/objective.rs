@@ -1,18 +1,18 @@
-//! What has to hold, and how long a probe must be to tell. Pure.
+//! The objective of a search, and how long a probe must be to decide it. Pure.
 
 use record::document::Quantity;
 use units::Nanos;
 
 use crate::condition::{Condition, Metric, Operator, Statistic};
 
-/// Conditions that all have to hold.
+/// Conditions that must all hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
-    /// Each with whether it was implied, not stated.
+    /// Each with whether it was implied rather than stated.
     pub conditions: Vec<(Condition, bool)>,
 }
 
-/// Why a text is not an objective.
+/// Why a text is not a valid objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--search '{text}' cannot be used: {why}")]
 pub struct ObjectiveError {
@@ -20,20 +20,21 @@ pub struct ObjectiveError {
     why: String,
 }
 
-/// A rate at which the answers are errors is not held, however fast they come.
+/// A rate at which responses are errors does not hold, however fast they are.
 const IMPLIED: &str = "error_share < 1%";
 
-/// The fewest seconds that a probe is measured: a queue at 1 % over its capacity has 40 ms of backlog by then, and
-/// the means of its two halves differ by 20 ms.
+/// The shortest measured time of a probe: a queue at 1 % over its capacity has a backlog of 40 ms by then, and the
+/// means of its two halves differ by 20 ms.
 const SHORTEST: Nanos = Nanos::from_secs(4);
 
-/// The longest that an objective alone makes it: beyond, the growth of the backlog tells before the objective does.
+/// The longest time that an objective alone requires: beyond it, the growth of the backlog decides earlier.
 const LONGEST: Nanos = Nanos::from_secs(20);
 
-/// Of the samples that a percentile needs for a finite interval: at exactly so many it is the maximum.
+/// Multiple of the samples that a percentile needs for a finite interval: with exactly that number the bound is the
+/// maximum.
 const SAMPLE_MARGIN: f64 = 1.5;
 
-/// The longest probe that a low rate may ask for.
+/// The longest probe at a low rate.
 const PATIENCE_S: f64 = 60.0;
 
 impl Objective {
@@ -41,14 +42,14 @@ impl Objective {
     ///
     /// # Errors
     ///
-    /// One line for what is no condition, or none that a rate can break by being too high.
+    /// One line for what is not a condition, or not one that a rate can break by being too high.
     pub fn parse(text: &str) -> Result<Objective, ObjectiveError> {
         let mut conditions = Vec::new();
         for part in text.split(" and ") {
             let condition = limit(part).map_err(|why| ObjectiveError { text: text.to_owned(), why })?;
             conditions.push((condition, false));
         }
-        // Whoever limits one outcome alone has said nothing of the others.
+        // An objective that limits only one outcome does not limit the others.
         let names_failures = |(condition, _): &(Condition, bool)| is_of_failures(condition);
         if !conditions.iter().any(names_failures) {
             let implied = IMPLIED.parse::<Condition>().expect("it is a condition");
@@ -57,7 +58,7 @@ impl Objective {
         Ok(Objective { conditions })
     }
 
-    /// How long a probe at any rate is measured, when nothing is stated.
+    /// How long a probe is measured at any rate, unless given.
     ///
     /// At the share ε over its capacity a queue makes its clients wait ε·t after t seconds. The share of a probe of
     /// T seconds that waits longer than L is 1 − L/(ε·T), so the quantile q breaks the limit L once ε·T > L/q. For
@@ -68,12 +69,12 @@ impl Objective {
         whole_seconds(needed).clamp(SHORTEST, LONGEST)
     }
 
-    /// How long a probe at this rate is measured: long enough for the sample that its percentiles need.
+    /// How long a probe at this rate is measured: long enough for the samples that its percentiles need.
     pub fn length_at(&self, rate_per_s: f64, usual: Nanos) -> Nanos {
         usual.max(whole_seconds(self.needed_samples() / rate_per_s))
     }
 
-    /// The lowest rate that a probe of reasonable length can say something of.
+    /// The lowest rate that a probe of reasonable length can decide.
     pub fn lowest_rate(&self, usual: Nanos) -> f64 {
         (self.needed_samples() / usual.as_secs_f64().max(PATIENCE_S)).max(0.1)
     }
@@ -81,14 +82,14 @@ impl Objective {
     fn needed_samples(&self) -> f64 {
         let needed = self.conditions.iter().map(|(condition, _)| match (condition.metric, condition.limit) {
             (Metric::Time(_, Statistic::Quantile(q)), _) => stats::needed_samples(q) as f64,
-            // As many as make one of them tell from a share just over the limit.
+            // As many as make one request distinguishable from a share just over the limit.
             (_, Quantity::Share(share)) => 1.0 / share.max(1e-6),
             _ => 1.0,
         });
         needed.fold(1.0, f64::max) * SAMPLE_MARGIN
     }
 
-    /// The limits on times, each with the quantile it is on.
+    /// The limits on durations, each with its quantile.
     fn times(&self) -> impl Iterator<Item = (f64, Nanos)> {
         self.conditions.iter().filter_map(|(condition, _)| match (condition.metric, condition.limit) {
             (Metric::Time(_, Statistic::Quantile(q)), Quantity::Ns(ns)) => Some((q, Nanos(ns))),
@@ -99,7 +100,7 @@ impl Objective {
     }
 }
 
-/// A condition that a rate can break by being too high.
+/// Parses a condition that a rate can break by being too high.
 fn limit(part: &str) -> Result<Condition, String> {
     let condition = part.parse::<Condition>().map_err(|error| error.to_string())?;
     if !matches!(condition.operator, Operator::Below | Operator::AtMost) {
@@ -114,7 +115,7 @@ fn limit(part: &str) -> Result<Condition, String> {
     Ok(condition)
 }
 
-/// All failures together, whatever their outcome.
+/// Whether it is about all failures together, not a single outcome.
 fn is_of_failures(condition: &Condition) -> bool {
     condition.part.is_none() && matches!(condition.metric, Metric::ErrorShare | Metric::Failed)
 }
@@ -123,7 +124,7 @@ fn is_rate(metric: Metric) -> bool {
     matches!(metric, Metric::Throughput | Metric::JourneyRate | Metric::SentRate | Metric::ScheduledRate)
 }
 
-/// Rounded up: intervals of a run are seconds.
+/// Rounded up, because intervals of a run are whole seconds.
 fn whole_seconds(seconds: f64) -> Nanos {
     Nanos::from_secs(seconds.ceil().clamp(0.0, 1e6) as u64)
 }
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(read, conditions);
     }
 
-    /// If this fails, a server that refuses everything at once holds any rate.
+    /// If this fails, a server that refuses everything at once passes at any rate.
     #[test]
     fn errors_are_limited_where_the_objective_does_not_speak_of_them() {
         check("p99<20ms", &["p99 < 20ms", "error_share < 1%"]);
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The sizes that METHODOLOGY.md derives.
+    /// The lengths that METHODOLOGY.md derives.
     #[test]
     fn a_probe_is_as_long_as_its_objective_needs() {
         let p99 = Objective::parse("p99 < 20ms").unwrap();

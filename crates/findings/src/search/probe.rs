@@ -1,4 +1,4 @@
-//! One probe of a search: what the measured part of its record says of its rate.
+//! One probe of a search: what the measured part of its record shows about its rate.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use super::objective::Objective;
 use crate::condition::{Decision, Figures, reading_text};
 use crate::summary::{RunFacts, summarize};
 
-/// Not counted, at the begin of every probe: connections open, caches and compilers of the server warm up.
+/// Not measured, at the beginning of every probe: connections open, caches and compilers of the server warm up.
 pub const WARMUP: Nanos = Nanos::from_secs(1);
 
 /// What was measured after the warm-up.
 pub struct ProbeMeasurement {
     whole: Part,
-    /// The second half, with what was answered after the end.
+    /// The second half, including responses after the end.
     second: Part,
     mean_s: [f64; 2],
     length: Nanos,
@@ -33,11 +33,11 @@ struct Part {
 }
 
 impl ProbeMeasurement {
-    /// Reads it from the record that the run left in `folder`.
+    /// Reads the measurement from the record of the run in `folder`.
     ///
     /// # Errors
     ///
-    /// Where the record cannot be read back.
+    /// When the record cannot be read.
     pub fn read(folder: &Path, run: &Document, length: Nanos) -> Result<ProbeMeasurement, RecordError> {
         let middle = WARMUP + Nanos(length.0 / 2);
         let part = |from, to| -> Result<Part, RecordError> {
@@ -59,7 +59,7 @@ impl ProbeMeasurement {
         Ok(ProbeMeasurement { whole, second, mean_s, length, units_per_request })
     }
 
-    /// What ended `ok` per second of the measured time, in the unit of the rate: requests, or journeys.
+    /// `ok` per second of the measured time, in the unit of the rate: requests, or journeys.
     pub fn ok_per_s(&self) -> f64 {
         self.per_s(|second| second.ok)
     }
@@ -71,7 +71,7 @@ impl ProbeMeasurement {
     }
 }
 
-/// Journeys per `ok` request, where requests follow each other: a rate is that of the journeys.
+/// Journeys per `ok` request if there are journeys, because the rate is then that of journeys.
 fn units_per_request(part: &Part) -> f64 {
     let completed: u64 = part.total.journeys().iter().map(|journey| journey.ok).sum();
     if completed == 0 { 1.0 } else { completed as f64 / part.total.counts.ok.max(1) as f64 }
@@ -81,7 +81,7 @@ fn mean_s(part: &Part) -> f64 {
     part.results.response.mean_ns.map_or(0.0, |ns| ns as f64 / 1e9)
 }
 
-/// What a probe is judged by.
+/// What a probe is judged with.
 pub struct ProbeJudge<'a> {
     pub objective: &'a Objective,
     pub tolerance: f64,
@@ -90,7 +90,7 @@ pub struct ProbeJudge<'a> {
 }
 
 impl ProbeJudge<'_> {
-    /// What the probe says, and everything that it leaves for the record.
+    /// The result of the probe, with everything that goes into the record.
     pub fn judge(
         &self,
         run: &Document,
@@ -141,7 +141,7 @@ impl ProbeJudge<'_> {
         (found, result)
     }
 
-    /// Whether every condition holds over `part`, its figures, and why the first that does not does not.
+    /// Whether every condition holds in `part`, its figures, and why the first one that does not hold fails.
     fn holds(&self, part: &Part, window: Nanos) -> (bool, Vec<ProbeFigure>, Option<String>) {
         let on = Figures { total: &part.total, results: &part.results, subject: self.subject, window };
         let mut figures = Vec::new();
@@ -180,13 +180,13 @@ fn is_of_the_host(blemish: &Blemish) -> bool {
     blemish.check.concern() == Concern::Host
 }
 
-/// The host's first: it explains the others.
+/// The finding about the host first, because it explains the others.
 fn cause(against_client: &[&Blemish]) -> String {
     let host = against_client.iter().find(|blemish| is_of_the_host(blemish));
     host.or(against_client.first()).map(|blemish| because(blemish)).unwrap_or_default()
 }
 
-/// The server did not keep up, whatever a lax objective says.
+/// Whether the server did not keep up, which fails a probe even if the objective is lax.
 fn backlog(run: &Document) -> Option<String> {
     let verdict = run.verdict.as_ref()?;
     verdict.findings.iter().find(|blemish| blemish.check == Check::KeptUp).map(because)
@@ -215,8 +215,8 @@ fn says(found: Finding) -> ProbeOutcome {
 mod tests {
     use super::*;
 
-    /// If this fails, a rate is believed that was measured with moved stamps, a wall clock that was set, or figures
-    /// that contradict each other.
+    /// If this fails, a rate is accepted although timestamps were moved, a wall clock was set, or figures contradict
+    /// each other.
     #[test]
     fn only_findings_of_the_server_leave_the_client_fit() {
         let fitness_of = |checks: &[&str]| {

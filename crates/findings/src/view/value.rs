@@ -1,4 +1,4 @@
-//! Figures with their units, and the words that they are in.
+//! Figures with their units, and the words around them.
 
 use std::collections::BTreeMap;
 use std::fmt;

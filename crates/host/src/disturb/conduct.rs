@@ -22,7 +22,7 @@ pub trait Disturbance {
         Ok(())
     }
 
-    /// It began late, and will be undone at `end`, later than announced.
+    /// Called when it began late, and will therefore be undone at `end`, later than announced.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ pub trait Disturbance {
         Ok(())
     }
 
-    /// Applies the disturbance. `end` is when it will be undone, on the monotonic clock, where that is known.
+    /// Applies the disturbance. `end` is when it will be undone, on the monotonic clock, if that is known.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ pub trait Disturbance {
     fn end(&mut self, guard: &mut Guard) -> Ended;
 }
 
-/// What a disturbance needs to continue: its guard, and the flag that asks it to stop.
+/// What a disturbance needs to continue: its guard, and the flag that requests a stop.
 #[derive(Debug)]
 pub struct Run<'a> {
     pub(super) guard: &'a mut Guard,
@@ -50,7 +50,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Whether nobody has asked for the end.
+    /// Whether no stop has been requested.
     ///
     /// # Errors
     ///
@@ -70,23 +70,23 @@ pub enum Began {
     Skipped(String),
 }
 
-/// What an episode really was.
+/// What happened in an episode.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Done {
-    /// In effect from then on, on the monotonic clock: never earlier than it really was.
+    /// In effect from then on, on the monotonic clock: never earlier than it actually was.
     pub begin: Nanos,
-    /// In effect until then: never later than it really was. `None` where that is unknown.
+    /// In effect until then: never later than it actually was. `None` if unknown.
     pub end: Option<Nanos>,
     /// Figures of the episode.
     pub facts: Vec<Fact>,
-    /// A remark for people, where something was not as intended.
+    /// A remark for people, if something was not as intended.
     pub note: Option<String>,
 }
 
 /// The result of ending an episode.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None` where nothing is known about it.
+    /// `None` if nothing is known about it.
     pub done: Option<Done>,
     /// Whether it could be undone.
     pub result: Result<(), DisturbError>,
@@ -110,12 +110,12 @@ pub struct Fact {
     pub value: u64,
 }
 
-/// One episode of the schedule, and what became of it.
+/// One episode of the schedule, and what happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EpisodeReport {
     /// The episode as planned.
     pub episode: Episode,
-    /// What really happened; `None` where it was not done, and then the note says why.
+    /// What actually happened; `None` if it was not done, and the note has the reason.
     pub done: Option<Done>,
     /// A remark for people.
     pub note: Option<String>,
@@ -126,7 +126,7 @@ pub struct EpisodeReport {
 pub enum Over {
     /// The schedule is complete.
     Schedule,
-    /// Somebody asked for the end.
+    /// A stop was requested.
     Stopped,
     /// The disturbed process has ended.
     VictimGone,
@@ -253,7 +253,7 @@ const LATE: Nanos = Nanos::from_millis(100);
 /// Informing the guard takes some tenths of a millisecond, on a busy host a few milliseconds.
 const LEAD: Nanos = Nanos::from_millis(3);
 
-/// Nobody notices that Ctrl-C takes this long.
+/// Not noticeable when stopping with Ctrl-C.
 const SLICE: Nanos = Nanos::from_millis(20);
 
 #[cfg(test)]

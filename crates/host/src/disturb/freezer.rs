@@ -38,7 +38,7 @@ pub(crate) struct Freezer {
 }
 
 impl Freezer {
-    /// Prepares the group. `version` asks for one of the two kinds of groups.
+    /// Prepares the group. `version` selects one of the two kinds of groups.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ impl Drop for Freezer {
     fn drop(&mut self) {
         let _ = self.thaw();
         if let Some(home) = &self.home {
-            // Where it fails, the guard tries again.
+            // If it fails, the guard tries again.
             let _ = bring_home(self.version, &self.group, home);
         }
     }

@@ -6,9 +6,9 @@
 //! disturbance that it has not acknowledged is not done.
 //!
 //! A disturbance with a known end is also undone a little after that end, so that a stopped or starved first process
-//! does not keep its victim stopped. The guard has its own session, so that a signal to the process group of the
-//! first process does not reach it, it ignores the signals that people send by name, and where it may it leaves the
-//! control groups of the first process, so that what kills one of them as a whole does not reach it either.
+//! does not keep its victim stopped. The guard has its own session, so that a signal to the process group of the first
+//! process does not reach it, and it ignores the signals that people send by name. If permitted, it leaves the control
+//! groups of the first process, so that killing one of those as a whole does not reach it either.
 #![expect(unsafe_code, reason = "to ignore a signal has no safe wrapper here")]
 
 use std::ffi::OsString;
@@ -41,7 +41,7 @@ pub struct Program {
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
-    /// Dropped to tell the guard that this process is done.
+    /// Dropped to signal to the guard that this process is done.
     orders: Option<ChildStdin>,
     replies: BufReader<ChildStdout>,
     next: u64,
@@ -154,7 +154,7 @@ impl Guard {
 }
 
 impl Guard {
-    /// Has the guard undo everything that is left, and waits for that; a control group may take some seconds.
+    /// Makes the guard undo everything that is left, and waits for that; a control group may take some seconds.
     ///
     /// # Errors
     ///
@@ -193,7 +193,8 @@ pub fn guard() -> io::Result<()> {
     undone.map_err(io::Error::other)
 }
 
-/// Leaves the session, the process group and the control groups of the first process, and ignores the signals that people send by name.
+/// Leaves the session, the process group and the control groups of the first process, and ignores the signals that
+/// people send by name.
 fn protect() -> io::Result<()> {
     rustix::process::setsid()?;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP] {
@@ -208,8 +209,8 @@ fn protect() -> io::Result<()> {
     Ok(())
 }
 
-/// Whoever kills the control group of the first process, by hand, as a service manager or for want of memory, must not
-/// kill its guard. The topmost groups are never killed and have no limits. Where that is not permitted the guard
+/// Killing the control group of the first process (by hand, by a service manager or for lack of memory) must not kill
+/// its guard. The topmost groups are never killed and have no limits. If moving there is not permitted, the guard
 /// stays.
 fn leave_groups() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -307,13 +308,13 @@ fn handle(held: &mut Vec<Held>, line: &str, replies: &mut dyn Write) {
     }
 }
 
-/// The reader may be gone; that shows when the orders end.
+/// The reader may be gone; that becomes apparent when the orders end.
 fn reply(replies: &mut dyn Write, line: &str) {
     let _ =
         replies.write_all(format!("{}\n", line.replace('\n', " ")).as_bytes()).and_then(|()| replies.flush());
 }
 
-/// Whether there is something to read, or the end of it; `false` when `until` has come first.
+/// Whether there is something to read, or the end of the input; `false` if `until` came first.
 fn wait(orders: &impl AsFd, until: Option<Nanos>) -> bool {
     let timeout = until.map(|until| until.saturating_sub(clock::now()));
     let timeout = timeout.map(|left| Timespec {
@@ -433,7 +434,7 @@ mod tests {
         guard.end().unwrap();
     }
 
-    /// If this fails, a first process that stalled just before a disturbance applies it with nobody to undo it.
+    /// If this fails, a first process that stalled just before a disturbance applies it, and no guard would undo it.
     #[test]
     fn a_disturbance_overdue_before_it_was_applied_is_undone_at_the_end() {
         let sleeper = Sleeper::start();

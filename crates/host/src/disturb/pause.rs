@@ -25,7 +25,7 @@ pub enum PauseMethod {
 pub struct Pause {
     victim: Victim,
     _claim: Claim,
-    /// `None` where signals do it.
+    /// `None` if signals do it.
     freezer: Option<Freezer>,
     armed: Option<Armed>,
     /// Since when it has been stopped.
@@ -51,7 +51,7 @@ impl Pause {
         Ok(Pause { victim, _claim: claim, freezer, armed: None, since: None, woken: None })
     }
 
-    /// Only when nothing is left to be undone.
+    /// Call only when nothing is left to be undone.
     fn disarm(&mut self, guard: &mut Guard) -> Result<(), DisturbError> {
         let Some(armed) = self.armed.take() else { return Ok(()) };
         let woken = guard.disarm(&armed)?;
@@ -84,7 +84,7 @@ impl Pause {
         }
     }
 
-    /// Until when it was stopped, as far as that is known, and what to note about it.
+    /// Until when it was stopped, as far as that is known, and a note about it.
     fn account(&self, begin: Nanos, stood: bool, end: Nanos) -> (Option<Nanos>, Option<&'static str>) {
         match (self.woken.filter(|&woken| woken >= begin), stood) {
             (Some(woken), _) => (
@@ -111,12 +111,12 @@ impl Disturbance for Pause {
     }
 
     fn begin(&mut self, end: Option<Nanos>, run: &mut Run<'_>) -> Result<Began, DisturbError> {
-        // What the guard has undone as overdue is not in effect any more.
+        // What the guard has undone as overdue is no longer in effect.
         if is_past(end) {
             self.disarm(run.guard)?;
             return Ok(Began::Skipped(MISSED.to_owned()));
         }
-        // To wake it afterwards would undo what somebody else did.
+        // Waking it afterwards would undo what somebody else did.
         if self.is_held() {
             self.disarm(run.guard)?;
             return Ok(Began::Skipped("it was already stopped by something else".to_owned()));
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// If this fails, a disturbance that the guard has given up as overdue is applied, and nobody would undo it.
+    /// If this fails, a disturbance that the guard has given up as overdue is applied, and no guard would undo it.
     #[test]
     fn an_episode_in_the_past_is_not_started() {
         let group = tempfile::tempdir().unwrap();

@@ -34,7 +34,7 @@ pub struct Effects {
     pub loss_ppm: u64,
     /// How long a lost segment stalls its direction; twice as long when it is lost again.
     pub retransmission: Nanos,
-    /// The most bytes per second in each direction, all connections together.
+    /// Maximum bytes per second in each direction, over all connections.
     pub bytes_per_s: Option<u64>,
     /// What happens to whole connections.
     pub cut: Cut,
@@ -150,7 +150,7 @@ impl Relay {
         self.address
     }
 
-    /// Gives an order and waits until it is carried out; returns when that was.
+    /// Sends an order and waits until it is carried out; returns when that was.
     fn order(&self, order: Order) -> Result<Nanos, DisturbError> {
         self.shared.put(order);
         let gone = |_| DisturbError::WorkerGone { what: "the relay's thread".to_owned() };

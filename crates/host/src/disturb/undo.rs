@@ -11,7 +11,7 @@ use units::Nanos;
 use super::error::DisturbError;
 use super::victim::Victim;
 
-/// How to undo one disturbance. Doing it twice, or where nothing was done, is harmless.
+/// How to undo one disturbance. Doing it twice, or when nothing was done, is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Undo {
     /// SIGCONT to a process that may have been stopped.
@@ -109,7 +109,7 @@ impl Undo {
         })
     }
 
-    /// `None` where the line is not one of ours.
+    /// `None` if the line does not have this form.
     pub(crate) fn parse(line: &str) -> Option<Undo> {
         let fields: Vec<&str> = line.split('\t').collect();
         let who =
@@ -192,7 +192,7 @@ impl Ready {
     }
 }
 
-/// Thaws a group, moves every process in it to `home`, and removes it. Succeeds where the group is already gone.
+/// Thaws a group, moves every process in it to `home`, and removes it. Succeeds if the group is already gone.
 pub(crate) fn bring_home(freezer: Version, group: &Path, home: &Path) -> io::Result<()> {
     if !group.exists() {
         return Ok(());

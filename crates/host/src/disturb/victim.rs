@@ -1,7 +1,7 @@
 //! A process to be disturbed, held by a descriptor, so that no other process can take its place.
 //!
-//! The kernel reuses pids. A [`Victim`] is opened once; every signal goes through its descriptor (pidfd), and a process that
-//! else needs to identify the process gets its pid together with its start time.
+//! The kernel reuses pids. A [`Victim`] is opened once; every signal goes through its descriptor (pidfd), and
+//! everything else that needs to identify the process gets its pid together with its start time.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,12 +22,12 @@ pub struct Victim {
     pidfd: OwnedFd,
 }
 
-/// Whether the user insists.
+/// Whether the user overrides the checks for likely mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
-    /// Refuse what is probably a mistake.
+    /// Refuse likely mistakes.
     No,
-    /// Allow it.
+    /// Allow them.
     Yes,
 }
 
@@ -219,7 +219,7 @@ mod tests {
         assert!(matches!(Victim::open(own, Force::Yes), Err(DisturbError::Never { .. })));
         assert!(matches!(Victim::open(parent, Force::No), Err(DisturbError::Guarded { .. })));
         assert!(Victim::open(parent, Force::Yes).is_ok());
-        // The first kernel thread, where it is visible.
+        // The first kernel thread, if it is visible.
         if Stat::read(2).is_some_and(|stat| stat.name == "kthreadd") {
             assert!(matches!(Victim::open(2, Force::Yes), Err(DisturbError::Never { .. })));
         }

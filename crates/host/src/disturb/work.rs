@@ -1,5 +1,5 @@
-//! A process that disturbs, from start to end: takes orders on its input, uses up resources within each episode, and
-//! reports what it really used.
+//! A process that disturbs, from start to end: reads orders from its input, uses up resources within each episode, and
+//! reports what it actually used.
 //!
 //! It is a separate process, so that its CPU time, its memory and its control groups are its own, and so that the
 //! kernel's out-of-memory killer takes it and nothing else. It ends with the process that started it.
@@ -29,14 +29,14 @@ use super::conduct::Fact;
 pub enum Work {
     /// Burns a share of a CPU's time.
     Cpu { duty_ppm: u64, cpu: Option<usize>, nice: i32 },
-    /// Takes memory and touches each page in turn; with a rate repeatedly, else once.
+    /// Allocates memory and touches each page in turn; with a rate repeatedly, otherwise once.
     Memory { bytes: u64, bytes_per_s: Option<u64> },
-    /// Writes blocks into a file in `folder`, each followed by fsync; with a rate, else back to back.
+    /// Writes blocks into a file in `folder`, each followed by fsync; with a rate, otherwise back to back.
     Disk { folder: PathBuf, block_bytes: u64, file_bytes: u64, per_s: Option<u64> },
 }
 
 impl Work {
-    /// As arguments of a command line.
+    /// The work as command-line arguments.
     pub(crate) fn encode(&self) -> Vec<OsString> {
         let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string()).into();
         match self {
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// `None` where the arguments were not written by [`Work::encode`].
+    /// `None` if the arguments were not written by [`Work::encode`].
     pub(crate) fn parse(arguments: &[OsString]) -> Option<Work> {
         let texts: Vec<&str> = arguments.iter().map(|text| text.to_str().unwrap_or("-")).collect();
         let maybe = |text: &str| if text == "-" { Some(None) } else { text.parse::<u64>().ok().map(Some) };
@@ -107,13 +107,13 @@ pub fn work(arguments: &[OsString]) -> io::Result<()> {
         return Ok(());
     }
     for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
-        // A terminal sends them to all of us: the first process ends in order and takes this one with it.
-        // SAFETY: SIG_IGN is no function that could run at a wrong moment.
+        // A terminal sends them to the whole process group: the first process ends in order and takes this one with it.
+        // SAFETY: SIG_IGN is not a function that could run at a wrong moment.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
     let _ = rustix::thread::set_name(c"plx-disturb");
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    // Where memory runs out, this is the process to kill.
+    // If memory runs out, this is the process to kill.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     // The reason goes to the first process, which has the terminal.
     toil(work).or_else(|error| say(&format!("refused {error}")))

@@ -134,7 +134,7 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.each.clear();
         if let Some(folder) = &self.folder {
-            // Where it fails, the guard tries again.
+            // If it fails, the guard tries again.
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -175,7 +175,7 @@ impl Worker {
         let pid = worker.child.id();
         let stat =
             Stat::read(pid).ok_or_else(|| DisturbError::WorkerGone { what: "at its start".to_owned() })?;
-        // In addition to what the kernel was asked to do to it when this process ends.
+        // In addition to the signal that the kernel sends it when this process ends.
         let _for_good = guard.arm(&Undo::Kill(Who { pid, started: stat.started }), None)?;
         Ok(worker)
     }
@@ -185,11 +185,11 @@ impl Worker {
     }
 
     fn send(&mut self, line: &str) -> Result<(), DisturbError> {
-        // Its last line may say why it ended.
+        // Its last line may contain the reason why it ended.
         self.orders.write_all(line.as_bytes()).or_else(|_| self.reply("went").map(drop))
     }
 
-    /// What follows `word` in its next line.
+    /// The text after `word` in its next line.
     fn reply(&mut self, word: &str) -> Result<String, DisturbError> {
         let mut fds = [PollFd::new(self.replies.get_ref(), PollFlags::IN)];
         let patience = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
@@ -250,7 +250,7 @@ fn join_groups(pid: u32, victim: &Victim) -> Result<(), DisturbError> {
     if found { Ok(()) } else { Err(none) }
 }
 
-/// An fsync may take seconds on a disturbed disk; so may a hog whose group is out of its quota.
+/// An fsync may take seconds on a disturbed disk; so may a hog whose group has used up its quota.
 const PATIENCE_S: i64 = 60;
 
 #[cfg(test)]

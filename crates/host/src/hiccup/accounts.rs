@@ -15,7 +15,7 @@ use units::Nanos;
 use crate::cgroup::Quota;
 use crate::counters::{Missing, cpu_pressure, stolen_of};
 
-/// The accounts at one moment; `None` where the kernel does not keep one.
+/// The accounts at one moment; `None` if the kernel does not keep one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sample {
     /// When they were read, on the monotonic clock.
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(find(60, 70), (50, 100));
         assert_eq!(find(50, 100), (50, 100));
         assert_eq!(find(40, 120), (0, 150));
-        // Beyond the last one: what is known so far.
+        // After the last sample: what is known so far.
         assert_eq!(find(160, 200), (150, 150));
         assert_eq!(around([&[], &[]], Nanos::ZERO, Nanos::ZERO), None);
     }

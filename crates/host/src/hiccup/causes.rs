@@ -7,7 +7,7 @@ use super::{Sample, Wake};
 /// The parts of a stall; all but `pressure` sum to its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Causes {
-    /// Runnable while others ran, without the part due to a quota; `None` where the kernel keeps no account.
+    /// Runnable while others ran, without the part due to a quota; `None` if the kernel keeps no account.
     pub run_queue: Option<Nanos>,
     /// Stopped by the CPU quota of its control groups.
     pub throttled: Option<Nanos>,

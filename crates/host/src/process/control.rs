@@ -14,7 +14,7 @@ use crate::cgroup::{Hierarchy, place};
 /// The folders of one group: one in version 2, one per controller in version 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ControlGroup {
-    /// Where the CPU time is, and the processes.
+    /// Directory with the CPU time and the processes.
     cpu: PathBuf,
     memory: Option<PathBuf>,
     storage: Option<PathBuf>,
@@ -29,8 +29,8 @@ enum Version {
 
 impl ControlGroup {
     /// Finds a group by its path: `/system.slice/nginx.service` as in /proc/PID/cgroup, or its folder below
-    /// /sys/fs/cgroup. The hierarchy in which it has processes is preferred to one in which it has none.
-    ///
+    /// Finds a group by its path: `/system.slice/nginx.service` as in /proc/PID/cgroup, or its directory below
+    /// /sys/fs/cgroup. A hierarchy in which it has processes is preferred to one in which it has none.
     /// # Errors
     ///
     /// When no mounted hierarchy with CPU time has it.
@@ -64,9 +64,9 @@ impl ControlGroup {
         while let Some(folder) = folders.pop() {
             let text = match fs::read_to_string(folder.join("cgroup.procs")) {
                 Ok(text) => text,
-                // A group below that was removed meanwhile.
+                // A group below that was removed in the meantime.
                 Err(_) if folder != self.cpu => continue,
-                // A threaded group names no processes.
+                // A threaded group lists no processes.
                 Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => String::new(),
                 Err(error) => return Err(error),
             };
@@ -119,12 +119,12 @@ impl ControlGroup {
     }
 }
 
-/// The folder of a control group that has the name of a systemd unit, below any mounted hierarchy with CPU time:
-/// systemd names them so.
+/// The path of the control group with the name of a systemd unit, below any mounted hierarchy with CPU time: systemd
+/// names groups after units.
 ///
 /// # Errors
 ///
-/// All that were found, when it is not exactly one.
+/// All matches, if there is not exactly one.
 pub(super) fn unit(name: &str) -> io::Result<Result<String, Vec<String>>> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let roots = [Hierarchy::Two, Hierarchy::One("cpuacct")];

@@ -8,9 +8,9 @@ use super::group::Snapshot;
 use super::meter::readings;
 use super::reading::{ProcessReading, Reader, numbered};
 
-/// A process that ends while the others are read leaves its account to its parent, who may have been read before or
-/// be read after that: the account is then in neither, or in both. So a reading counts only if nobody ended during
-/// it. Servers that fork for each connection need two or three tries at 1,000 connections per second.
+/// A process that ends while the others are read leaves its account to its parent, which may be read before or after
+/// that: the account is then in neither, or in both. So a reading counts only if no process ended during it. Servers
+/// that fork for each connection need two or three tries at 1,000 connections per second.
 const TRIES: usize = 10;
 
 /// The processes of `last` that still exist, and all their descendants.
@@ -31,7 +31,7 @@ pub(super) fn snapshot(reader: &mut Reader, last: &Snapshot) -> Snapshot {
     snapshot
 }
 
-/// CPU time of those that ended since `family` was listed, but at least a nanosecond each.
+/// CPU time of the processes that ended since `family` was listed, but at least a nanosecond each.
 fn unsettled(
     reader: &mut Reader,
     family: &BTreeSet<u32>,
@@ -72,7 +72,7 @@ fn family(reader: &mut Reader, known: &BTreeMap<u32, ProcessReading>) -> BTreeSe
     family
 }
 
-/// Those of `pids` that are no descendants of another of them.
+/// The members of `pids` that are not descendants of another one.
 pub(super) fn tops(pids: &[u32], processes: &BTreeMap<u32, ProcessReading>) -> Vec<u32> {
     let is_top = |pid: &u32| {
         let mut parent = processes.get(pid).map(|reading| reading.parent);

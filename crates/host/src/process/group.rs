@@ -28,7 +28,7 @@ pub struct Faults {
 pub struct Storage {
     /// Bytes read.
     pub read: u64,
-    /// Bytes written, also those that are in the page cache still.
+    /// Bytes written, including those that are still in the page cache.
     pub written: u64,
 }
 
@@ -37,14 +37,14 @@ pub struct Storage {
 pub struct Memory {
     /// In memory (RSS).
     pub resident: u64,
-    /// In swap; `None` where a process does not show it.
+    /// In swap; `None` if one of the processes does not show it.
     pub swapped: Option<u64>,
     /// Size of the address spaces.
     pub virtual_size: u64,
 }
 
 impl Memory {
-    /// Of a process that has ended.
+    /// The memory of a process that has ended.
     pub(super) const NONE: Memory = Memory { resident: 0, swapped: Some(0), virtual_size: 0 };
 
     fn plus(self, more: Memory) -> Memory {
@@ -56,7 +56,7 @@ impl Memory {
     }
 }
 
-/// What a group is made of.
+/// What a group consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupOf {
     /// A process and its descendants.
@@ -83,7 +83,7 @@ pub enum GroupOf {
 /// What a group used within a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupUse {
-    /// What it is made of.
+    /// What it consists of.
     pub of: GroupOf,
     /// The name of the process, or of the control group.
     pub name: String,
@@ -95,7 +95,7 @@ pub struct GroupUse {
     pub began: u64,
     /// How many of those seen ended within it.
     pub ended: u64,
-    /// How many of those left their account to nobody: what they used after the last reading is missing.
+    /// How many of those left their account to no process: what they used after the last reading is missing.
     pub cut: u64,
     /// Whether waits and switches cover all processes for the whole span; otherwise they are lower bounds.
     pub counts_all: bool,
@@ -103,14 +103,14 @@ pub struct GroupUse {
     pub memory_before: Memory,
     /// At its end.
     pub memory: Memory,
-    /// Page faults; `None` where they are not counted.
+    /// Page faults; `None` if they are not counted.
     pub faults: Option<Faults>,
-    /// Bytes read and written; `None` where this user may not see them.
+    /// Bytes read and written; `None` if this user may not see them.
     pub storage: Option<Storage>,
     doubt: Doubt,
 }
 
-/// What the error of the CPU time is made of.
+/// The parts of the error of the CPU time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Doubt {
     /// Used, but not counted yet: at the begin or at the end, whichever is more.
@@ -214,7 +214,7 @@ pub(super) struct Snapshot {
     pub processes: BTreeMap<u32, ProcessReading>,
     /// CPU time of processes that ended while the others were read: it may be in no account, or in two.
     pub unsettled: Nanos,
-    /// What a control group reports of itself.
+    /// What a control group reports about itself.
     pub cgroup: Option<Level>,
 }
 
@@ -224,7 +224,7 @@ impl Snapshot {
     }
 }
 
-/// A group under way.
+/// A group in progress.
 #[derive(Debug)]
 pub(super) struct Group {
     of: GroupOf,
@@ -232,13 +232,13 @@ pub(super) struct Group {
     name: String,
     cpus: u64,
     tick: Nanos,
-    /// By id, with the start of each; those whose parents have not waited for them included.
+    /// By id, with the start time of each; including those that have ended and were not waited for.
     members: BTreeMap<u32, u64>,
-    /// All that were members within the span.
+    /// All processes that were members within the span.
     seen: BTreeSet<(u32, u64)>,
     begin: Level,
     now: Level,
-    /// What ended members used whose account nobody received, less what members used before they joined.
+    /// What ended members used whose account no process received, minus what members used before they joined.
     correction: Level,
     alive: u64,
     alive_at_begin: u64,
@@ -290,12 +290,12 @@ impl Group {
         group
     }
 
-    /// The processes that belong to it, those that have ended and were not waited for included.
+    /// The processes that belong to it, including those that have ended and were not waited for.
     pub(super) fn members(&self) -> impl Iterator<Item = u32> {
         self.members.keys().copied()
     }
 
-    /// Takes the next snapshot. `is_young` tells whether a process began after the one before.
+    /// Processes the next snapshot. `is_young` returns whether a process began after the previous one.
     pub(super) fn follow(
         &mut self,
         before: &Snapshot,
@@ -369,7 +369,7 @@ impl Group {
         None
     }
 
-    /// The processes that joined: descendants of members, or all others where a control group says who belongs.
+    /// The processes that joined: descendants of members, or for a control group all that are not members yet.
     fn find_new<'a>(&self, now: &'a Snapshot) -> Vec<&'a ProcessReading> {
         let others = || now.processes.values().filter(|reading| !self.members.contains_key(&reading.pid));
         if now.cgroup.is_some() {
@@ -410,7 +410,7 @@ impl Group {
         };
     }
 
-    /// Ends the span at the last snapshot, and begins the next there. `processes` are all that were seen in it.
+    /// Ends the span at the last snapshot, and begins the next there. `processes` are all those seen in it.
     pub(super) fn take(&mut self, (from, to): (Moment, Moment), processes: &[ProcessUse]) -> GroupUse {
         let is_seen = |process: &&ProcessUse| self.seen.contains(&(process.pid, process.started));
         let seen: Vec<&ProcessUse> = processes.iter().filter(is_seen).collect();

@@ -1,4 +1,4 @@
-//! Which processes are measured, and when an id has come to mean another process.
+//! Decides which processes are measured, and detects when an id has been reused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,8 +15,8 @@ use super::usage::{End, ProcessUse};
 /// Which processes to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// These processes and all their descendants, those that begin and end meanwhile included. One that is a
-    /// descendant of another belongs to that.
+    /// These processes and all their descendants, including those that begin and end meanwhile. One that is a
+    /// descendant of another belongs to that one's tree.
     Trees(Vec<u32>),
     /// These processes alone.
     Only(Vec<u32>),
@@ -36,18 +36,18 @@ pub enum Wanted {
 pub struct CpuMeter {
     wanted: Wanted,
     reader: Reader,
-    /// Where the processes of a control group are; absent if it was not asked for, or has been removed.
+    /// The directories of a control group; `None` if none was requested, or it has been removed.
     control: Option<ControlGroup>,
     groups: Vec<Group>,
     /// The last reading of each existing process.
     last: Snapshot,
-    /// By id and start time: an id may come to mean another process.
+    /// By id and start time, because an id may be reused.
     uses: BTreeMap<(u32, u64), ProcessUse>,
     commands: BTreeMap<(u32, u64), Option<String>>,
     begin: Moment,
     end: Moment,
     readings: u64,
-    /// Hundredths of a second since boot, just before the last reading.
+    /// Time since boot just before the last reading, in hundredths of a second.
     looked: Option<u64>,
 }
 
@@ -60,8 +60,7 @@ pub struct CpuSpan {
     pub end: Moment,
     /// Ordered by id and start time. Of a tree or a control group: those that exist at the end, and the root.
     pub processes: Vec<ProcessUse>,
-    /// What was asked for by id or as a control group, in that order; empty for [`Wanted::Comm`] and
-    /// [`Wanted::All`].
+    /// What was requested by id or as a control group, in that order; empty for [`Wanted::Comm`] and [`Wanted::All`].
     pub groups: Vec<GroupUse>,
     /// How often each process was read, the begin included.
     pub readings: u64,
@@ -74,7 +73,7 @@ impl CpuSpan {
         // The begin of the later span is the end of this one.
         self.readings += later.readings - 1;
         let key = |process: &ProcessUse| (process.pid, process.started);
-        // A member of a tree that ended since is in the sum of its group alone.
+        // A member of a tree that has ended since is only in the sum of its group.
         self.processes.retain(|process| {
             process.end != End::Alive || later.processes.binary_search_by_key(&key(process), key).is_ok()
         });
@@ -113,7 +112,7 @@ pub enum CpuError {
     NoCgroup {
         path: String,
     },
-    /// No control group has the name of a unit, or several do.
+    /// No control group has the name of a unit, or several have it.
     NoUnit {
         name: String,
         found: Vec<String>,
@@ -160,7 +159,7 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Reads all of them again.
+    /// Reads all processes again.
     ///
     /// # Cost
     ///
@@ -174,11 +173,11 @@ impl CpuMeter {
         self.readings += 1;
         self.follow(&now.processes);
         if let Wanted::Only(_) = self.wanted {
-            // A process that reuses an id is not the one that was asked for.
+            // A process that reuses an id is not the requested one.
             let last = &self.last.processes;
             now.processes.retain(|pid, reading| last[pid].started == reading.started);
         }
-        // A process that took the name only now, or could not be read before, used its time earlier.
+        // A process that took the name only now, or could not be read before, used its earlier time before the span.
         let since = self.looked;
         let is_young = |reading: &ProcessReading| since.is_some_and(|looked| reading.started >= looked);
         for group in &mut self.groups {
@@ -198,7 +197,7 @@ impl CpuMeter {
         let (reader, last) = (&mut self.reader, &self.last);
         match &self.wanted {
             Wanted::Trees(_) => family::snapshot(reader, last),
-            // A process that cannot be read any more has ended.
+            // A process that can no longer be read has ended.
             Wanted::Only(_) => Snapshot::of(readings(reader, last.processes.keys().copied().collect())),
             Wanted::Cgroup(_) => {
                 let now = self.control.as_ref().and_then(|control| of_control(reader, control).ok());
@@ -262,8 +261,8 @@ impl CpuMeter {
         span
     }
 
-    /// Memory of each group in bytes, in the order of [`CpuSpan::groups`], with shared pages divided among those who
-    /// share them (PSS); `None` where this user may not see it.
+    /// Memory of each group in bytes, in the order of [`CpuSpan::groups`], with shared pages divided among the
+    /// processes that share them (PSS); `None` if this user may not see it.
     ///
     /// # Cost
     ///
@@ -277,7 +276,7 @@ impl CpuMeter {
         self.groups.iter().map(of).collect()
     }
 
-    /// How long the last reading of all of them took.
+    /// How long the last reading of all processes took.
     pub fn cost(&self) -> Nanos {
         self.end.width()
     }
@@ -325,7 +324,7 @@ impl CpuMeter {
 }
 
 impl Wanted {
-    /// Whether something is summed, and memory and storage are read.
+    /// Whether groups are summed, and memory and storage are read.
     fn has_groups(&self) -> bool {
         matches!(self, Wanted::Trees(_) | Wanted::Only(_) | Wanted::Cgroup(_))
     }
@@ -420,7 +419,7 @@ fn named(reader: &mut Reader, pids: &[u32]) -> Result<BTreeMap<u32, ProcessReadi
 
 fn refused(pid: u32, source: io::Error) -> CpuError {
     match source.kind() {
-        // EINVAL: its CPU clock is gone before its folder in /proc is.
+        // EINVAL: its CPU clock disappears before its directory in /proc does.
         io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => CpuError::NoProcess { pid },
         _ if source.raw_os_error() == Some(libc::ESRCH) => CpuError::NoProcess { pid },
         _ => CpuError::Unreadable { what: format!("process {pid}"), source },

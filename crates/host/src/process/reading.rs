@@ -52,7 +52,7 @@ pub(super) struct ProcessReading {
     pub uid: u32,
     /// When [`run`](Self::run) was read.
     pub at: Moment,
-    /// CPU time of all threads, those that have ended included.
+    /// CPU time of all threads, including those that have ended.
     pub run: Nanos,
     /// It had used at most this much more: for a thread on a CPU, the kernel's account is as of its last tick.
     pub hidden: Nanos,
@@ -67,7 +67,7 @@ pub(super) struct ProcessReading {
     /// What its children used that have ended and were waited for.
     pub reaped: Reaped,
     pub memory: Memory,
-    /// `None` where this user may not see it, or nobody wants it.
+    /// `None` if this user may not see it, or it is not needed.
     pub storage: Option<Storage>,
     pub threads: BTreeMap<u32, ThreadReading>,
 }
@@ -134,7 +134,7 @@ impl Reader {
         Ok((stat.name.to_owned(), stat.kernel_thread))
     }
 
-    /// The parent of a process and its own start, by which a reused id is recognized.
+    /// The parent of a process and the process's own start time, by which a reused id is recognized.
     pub(super) fn parent(&mut self, pid: u32) -> io::Result<(u32, u64)> {
         let text = self.read(&format!("/proc/{pid}/stat"))?;
         text::stat(&text).map(|stat| (stat.parent, stat.started)).ok_or_else(not_of_form)
@@ -254,7 +254,7 @@ pub(super) fn numbered(folder: &str) -> io::Result<Vec<u32>> {
     Ok(ids.collect())
 }
 
-/// The number of CPUs of this host that are online; `None` when the kernel does not report it.
+/// The number of CPUs of this host that are online; `None` if the kernel does not report it.
 pub fn cpus_online() -> Option<u64> {
     text::cpu_count(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
 }
@@ -265,7 +265,7 @@ pub fn is_process(pid: u32) -> bool {
     reader.name(pid).is_ok_and(|(_, kernel_thread)| !kernel_thread)
 }
 
-/// Memory of a process in bytes, each page divided by the number of processes that share it (PSS); `None` where this
+/// Memory of a process in bytes, each page divided by the number of processes that share it (PSS); `None` if this
 /// user may not see it.
 ///
 /// # Cost
@@ -292,7 +292,7 @@ const MOST_COMMAND: u64 = 512;
 /// `posix-cpu-timers.c`.
 fn process_clock(pid: u32) -> io::Result<Nanos> {
     let pid = i32::try_from(pid).map_err(|_| not_of_form())?;
-    // As clock_getcpuclockid(3) makes it, without the check that costs another call.
+    // Computed as clock_getcpuclockid(3) does, without the check that costs another call.
     let id: libc::clockid_t = (!pid << 3) | CPUCLOCK_SCHED;
     // SAFETY: all-zero is a valid timespec.
     let mut time: libc::timespec = unsafe { mem::zeroed() };
@@ -325,7 +325,7 @@ mod tests {
         let own = reader.process(std::process::id()).unwrap();
         assert!(own.threads.len() >= 2 && !own.has_ended, "the tests have a thread each");
         let sum: u64 = own.threads.values().map(|thread| thread.run.0).sum();
-        // Threads of tests that have ended are in the clock alone; those that run go on between the two readings.
+        // Threads of tests that have ended are only in the clock; those that run continue between the two readings.
         assert!(sum <= (own.run + own.hidden).0, "{sum} of {} + {}", own.run, own.hidden);
     }
 

@@ -21,8 +21,8 @@ pub(super) struct Stat<'a> {
     pub virtual_size: u64,
 }
 
-/// What a process's children used that have ended and were waited for, and theirs: the kernel adds a child's account
-/// to its parent's when the parent waits for it.
+/// What a process's children used that have ended and were waited for, including their own children: the kernel adds a
+/// child's account to its parent's when the parent waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Reaped {
     pub ticks: Ticks,
@@ -35,9 +35,9 @@ pub(super) struct Status {
     pub group: u32,
     pub uid: u32,
     pub state: char,
-    /// Absent only before Linux 2.6.23, and where a sandbox imitates /proc.
+    /// Absent only before Linux 2.6.23, and if a sandbox imitates /proc.
     pub switches: Option<Switches>,
-    /// In bytes. A kernel thread and a process that has ended have neither.
+    /// In bytes. `None` for a kernel thread, and for a process that has ended.
     pub resident: Option<u64>,
     pub swapped: Option<u64>,
 }
@@ -105,7 +105,7 @@ pub(super) fn status(text: &str) -> Option<Status> {
     })
 }
 
-/// `/proc/PID/io`: bytes read from storage and written to it, with those of the children that were waited for.
+/// `/proc/PID/io`: bytes read from storage and written to it, including those of children that were waited for.
 pub(super) fn storage(text: &str) -> Option<Storage> {
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok())
@@ -134,7 +134,7 @@ pub(super) fn cpu_count(text: &str) -> Option<u64> {
     text.trim().split(',').map(range).sum()
 }
 
-/// As `ps` shows it: the arguments separated by blanks, control characters replaced by blanks. `None` for a kernel
+/// In the form of `ps`: the arguments separated by blanks, control characters replaced by blanks. `None` for a kernel
 /// thread, which has none.
 pub(super) fn command_line(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);

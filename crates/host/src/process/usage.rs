@@ -40,9 +40,9 @@ pub struct Usage {
     pub wait: Nanos,
     /// How often it was put on a CPU.
     pub slices: u64,
-    /// How often it left a CPU; `None` where the kernel does not count it.
+    /// How often it left a CPU; `None` if the kernel does not count it.
     pub switches: Option<Switches>,
-    /// User and system time; `None` where it was not read.
+    /// User and system time; `None` if it was not read.
     pub ticks: Option<Ticks>,
 }
 
@@ -56,7 +56,7 @@ impl Usage {
     pub(super) fn join(&mut self, later: &Usage) {
         self.to = later.to;
         self.run += later.run;
-        // What was hidden between the two spans is not an error of the whole.
+        // What was hidden between the two spans is not an error of their sum.
         self.error = self.error.max(later.error);
         self.wait += later.wait;
         self.slices += later.slices;
@@ -72,7 +72,7 @@ impl Usage {
         Nanos((self.from.width() + self.to.width()).0.div_ceil(2))
     }
 
-    /// Divides [`run`](Self::run) into user and system time by what the kernel saw at its ticks; `None` where it saw
+    /// Divides [`run`](Self::run) into user and system time by what the kernel saw at its ticks; `None` if it saw
     /// nothing.
     pub fn split(&self, tick: Nanos) -> Option<Split> {
         Split::of(self.run, self.ticks?, tick)
@@ -299,15 +299,14 @@ impl ProcessUse {
         }
     }
 
-    /// CPU time of threads that were not read any more: some ended after a reading, some began and ended between
-    /// readings. Their waits and switches are in no count.
+    /// CPU time of threads that could no longer be read: some ended after a reading, some began and ended between
+    /// readings. Their waits and switches are not counted.
     pub fn unseen(&self) -> Nanos {
         let seen: u64 = self.all_threads().map(|thread| thread.usage.run.0).sum();
         self.usage.run.saturating_sub(Nanos(seen))
     }
 
-    /// Whether waits and switches cover all threads for the whole span. Where threads ended, the counts are lower
-    /// bounds.
+    /// Whether waits and switches cover all threads for the whole span. If threads ended, the counts are lower bounds.
     pub fn counts_all(&self) -> bool {
         let gone = self.all_threads().any(|thread| thread.ended);
         self.end != End::Cut && self.end != End::Reused && !gone && self.unseen() <= self.usage.error
@@ -349,7 +348,7 @@ impl ThreadUse {
         thread
     }
 
-    /// Whether a reading is of this thread, not of another that reused its id.
+    /// Whether a reading belongs to this thread, not to another one that reused its id.
     fn is(&self, reading: &ThreadReading) -> bool {
         let started = reading.named.as_ref().map(|named: &Named| named.started);
         started == self.started && reading.run >= self.last.run && reading.slices >= self.last.slices

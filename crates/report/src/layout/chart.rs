@@ -1,4 +1,4 @@
-//! Throughput over the run as a small chart, drawn from the lines of the series.
+//! Throughput over the run as a small chart, drawn from the series.
 
 use std::io::{self, Write};
 
@@ -11,12 +11,12 @@ const ROWS: usize = 3;
 /// The label before each row, as wide as `123 456/s`.
 const LABEL: usize = 11;
 
-/// A second of a short run is drawn at most this wide.
+/// Maximum width of a second of a short run, in columns.
 const WIDEST: usize = 4;
 
-/// `ok` a second, the seconds with failures marked beneath. Nothing for fewer than two intervals.
+/// `ok` per second, with seconds that had failures marked below. Nothing for fewer than two intervals.
 ///
-/// The top is the larger of what was answered and what became due: a gap above the columns is load not answered.
+/// The top is the larger of responses and requests due: a gap above the columns is load without responses.
 pub(super) fn throughput(series: &Series, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let points = series.points.as_slice();
     if points.len() < 2 {
@@ -43,7 +43,7 @@ pub(super) fn throughput(series: &Series, out: &mut dyn Write, style: Style) -> 
     writeln!(out, "  {:>LABEL$} {}", "", style.faint(axis(points, columns.len())))
 }
 
-/// `0 s` under the first column, the end under the last where there is room.
+/// `0 s` under the first column, and the end under the last if there is room.
 fn axis(points: &[Point], columns: usize) -> String {
     let end_s = points.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
     let room = columns.saturating_sub("0 s ".len()).max(" 9 s".len());
@@ -60,11 +60,11 @@ fn round_up(per_s: f64) -> f64 {
         return 1.0;
     }
     let unit = 10f64.powf(per_s.log10().floor() - 1.0);
-    // A hair above a round number is that number, not the next.
+    // A value slightly above a round number becomes that number, not the next.
     ((per_s / unit - 0.05).ceil() * unit).max(unit)
 }
 
-/// One column for several seconds of a long run, several for each of a short one.
+/// One column for several seconds of a long run, or several columns for each second of a short one.
 fn columns(series: &Series, most: usize) -> Vec<SeriesRates> {
     let count = series.points.len();
     let per_second = (most / count.max(1)).clamp(1, WIDEST);

@@ -9,7 +9,7 @@ use crate::style::Style;
 
 const CELLS: usize = 44;
 
-/// A row for each range; the longest bar is that with most values.
+/// A row for each range; the range with most values has the longest bar.
 pub(super) fn draw(histogram: &Histogram, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let most = histogram.bins.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
     for bin in &histogram.bins {

@@ -1,4 +1,4 @@
-//! Phrases as lines: indented, hung under their labels, and with what matters most in bold.
+//! Phrases as lines: indented, hanging under their labels, with the most important words in bold.
 
 use std::io::{self, Write};
 
@@ -7,12 +7,12 @@ use findings::view::{Advice, Line, Phrase, Piece, Role, Stress, Subject};
 
 use crate::style::{Style, wrap};
 
-/// A phrase without colours. A terminal without Unicode gets `x` for the sign of times.
+/// A phrase without colours. A terminal without Unicode gets `x` as the multiplication sign.
 pub(super) fn plain(phrase: &Phrase, style: Style) -> String {
     spans(phrase, Style { colour: false, ..style })
 }
 
-/// A phrase with what stands out of it.
+/// A phrase with its emphasis.
 fn spans(phrase: &Phrase, style: Style) -> String {
     let mut text = String::new();
     for piece in phrase.pieces() {
@@ -37,7 +37,7 @@ fn words_of(words: &str, style: Style) -> String {
     if style.unicode { words } else { words.replace('×', "x").replace('–', "-") }
 }
 
-/// `text` under `head` in lines that fit, with what stands out where one line is enough.
+/// `text` after `head`, wrapped to the width; emphasis is kept if one line is enough.
 pub(super) fn wrapped(head: &str, phrase: &Phrase, style: Style) -> String {
     let text = wrap(head, &plain(phrase, style), style.width);
     if !style.colour || text.contains('\n') || text[head.len()..] != plain(phrase, style) {
@@ -46,7 +46,7 @@ pub(super) fn wrapped(head: &str, phrase: &Phrase, style: Style) -> String {
     format!("{head}{}", spans(phrase, style))
 }
 
-/// What a line begins with.
+/// The beginning of a line.
 fn head(kind: Subject, role: Role, label: &str) -> String {
     use Subject::{Disturb, Explain, Hiccup, Import, Jvm, Profile, Watch};
     let head = match (kind, role, label) {
@@ -75,7 +75,7 @@ pub(super) fn line(kind: Subject, line: &Line, out: &mut dyn Write, style: Style
         Role::Line => writeln!(out, "{}", format!("{head}{}", spans(&line.text, style)).trim_end()),
         Role::Text => writeln!(out, "{}", wrapped(&head, &line.text, style)),
         Role::Note => {
-            // Notes under a wide table are no easier to read when they are as wide.
+            // Notes under a wide table are limited to 120 columns, because longer lines are hard to read.
             let width = if kind == Subject::Cpu { style.width.min(120) } else { style.width };
             writeln!(out, "{}", style.faint(wrap(&head, &plain(&line.text, style), width)))
         }
@@ -83,7 +83,7 @@ pub(super) fn line(kind: Subject, line: &Line, out: &mut dyn Write, style: Style
     }
 }
 
-/// The subject and its protocol are one line where that has room.
+/// Whether the subject and its protocol go on one line, if there is room.
 pub(super) fn is_subject(line: &Line, next: &Line) -> bool {
     line.label == "subject" && next.label == "protocol"
 }
@@ -98,8 +98,8 @@ pub(super) fn subject(line: &Line, next: &Line, out: &mut dyn Write, style: Styl
     writeln!(out, "{}", wrap("    ", &protocol, style.width))
 }
 
-/// A finding and its reason; one of an explanation is a sentence alone, and the first of them has the place's word
-/// above it.
+/// A finding and its reason. In an explanation it is a sentence without a reason, and the first one has the word for
+/// its place above it.
 pub(super) fn advice(
     kind: Subject,
     advice: &Advice,

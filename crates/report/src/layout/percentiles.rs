@@ -8,7 +8,7 @@ use units::count;
 use super::line::plain;
 use crate::style::{Style, wrap};
 
-/// Every percentile that the sample carries, and what the others need.
+/// Every percentile that the sample carries, and the sample size that the others need.
 pub(super) fn intervals(distribution: &Distribution, out: &mut dyn Write, style: Style) -> io::Result<()> {
     writeln!(out, "  {}", style.faint(plain(&distribution.title, style)))?;
     let mut cells = Vec::new();
@@ -34,11 +34,11 @@ pub(super) fn intervals(distribution: &Distribution, out: &mut dyn Write, style:
     Ok(())
 }
 
-/// `12.3 ms [12.1, 12.6]`: the unit is written once where all three share it.
+/// `12.3 ms [12.1, 12.6]`: the unit is written once if all three share it.
 fn with_interval(value: &Value, low: &Value, high: Option<&Value>) -> String {
     let value = value.to_string();
     let unit = value.rsplit_once(' ').map(|(_, unit)| unit);
-    // Where one end has another unit, both name theirs: `[888 us, 5.50]` would leave the reader to guess.
+    // If one bound has another unit, both name theirs: `[888 us, 5.50]` would be ambiguous.
     let shares = |text: &String| {
         text.rsplit_once(' ').is_some_and(|(number, theirs)| Some(theirs) == unit && !number.contains(' '))
     };

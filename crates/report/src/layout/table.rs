@@ -1,4 +1,4 @@
-//! Tables: the columns of a view in the places that `tables` gives them.
+//! Tables: the columns of a view at the positions that `tables` defines.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::line::plain;
 use super::tables::{Form, Place, Side, layout_of};
 use crate::style::{Style, aligned, wrap};
 
-/// A column with its place on the line.
+/// A column with its position on the line.
 struct Shown<'a> {
     index: usize,
     place: &'a Place,
@@ -40,7 +40,7 @@ pub(super) fn table(table: &Table, out: &mut dyn Write, style: Style) -> io::Res
     Ok(())
 }
 
-/// A title that is wider than its column takes from the space before the next.
+/// A title that is wider than its column uses the space before the next one.
 fn titles(table: &Table, shown: &[Shown<'_>], indent: &str) -> String {
     let mut line = indent.to_owned();
     let mut end = indent.chars().count();
@@ -86,7 +86,7 @@ fn line(row: &Row, shown: &[Shown<'_>], indent: &str, runs_on: bool, style: Styl
                 continue;
             }
         };
-        // The reason runs on over the columns that have no figure.
+        // The reason continues over the columns that have no figure.
         line.push_str(place.gap);
         line.push_str(&place.pad(&format!("{} ", style.absent())));
         line.push_str(&style.faint(format!("   {}", findings::escape_text(reason))));
@@ -95,7 +95,7 @@ fn line(row: &Row, shown: &[Shown<'_>], indent: &str, runs_on: bool, style: Styl
     line
 }
 
-/// A text below what it belongs to; one as wide as its column has a line of its own.
+/// A text below its row; one as wide as its column gets its own line.
 fn own_line(text: &str, width: usize) -> String {
     let text = format!("  {text}");
     if text.chars().count() < width {
@@ -159,11 +159,11 @@ fn bound(value: f64) -> String {
     }
     let places = (1 - value.log10().floor() as i32).clamp(0, 5);
     let scale = 10f64.powi(places);
-    // What binary adds behind the last digit is not known error.
+    // The subtraction removes floating-point noise, which would round up to one more.
     format!("{:.1$}", (value * scale - 1e-9).ceil() / scale, places as usize)
 }
 
-/// To at most `width` characters.
+/// Cuts `text` to at most `width` characters.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

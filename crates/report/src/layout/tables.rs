@@ -1,41 +1,41 @@
-//! Where the columns of each table are on a line.
+//! The positions of each table's columns on a line.
 
 use findings::view::Table;
 
-/// What a figure looks like in its column.
+/// How a figure is formatted in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// As in running text.
     Plain,
-    /// Nothing where there is no figure.
+    /// Blank if there is no figure.
     Blank,
-    /// `-` where there is no figure, or the sample cannot carry it.
+    /// `-` if there is no figure, or the sample cannot carry it.
     Dash,
-    /// `-` where it is zero.
+    /// `-` if it is zero.
     DashZero,
-    /// A duration whose unit takes two places, so that numbers above each other line up.
+    /// A duration whose unit is two characters wide, so that numbers in a column line up.
     Aligned,
-    /// Likewise; `none` where there is no figure.
+    /// As `Aligned`; `none` if there is no figure.
     AlignedOrNone,
-    /// Likewise; nothing where there is no figure.
+    /// As `Aligned`; blank if there is no figure.
     AlignedOrBlank,
     /// A share without decimal places.
     Whole,
-    /// A bar of so many cells.
+    /// A bar of this many cells.
     Bar(usize),
-    /// A figure and the words behind it.
+    /// A figure followed by these words.
     With(&'static str),
     /// An error rounded up to two digits: it must not promise more than is known.
     Bound,
-    /// A lower bound without a space behind its sign.
+    /// A lower bound without a space after its sign.
     Tight,
-    /// Text to the end of the line, with a sign where it was cut.
+    /// Text to the end of the line, with a mark if it was cut.
     Cut,
-    /// Text to the end of the line.
+    /// Text to the end of the line, cut without a mark.
     Clipped,
-    /// Text on a line of its own where it is as wide as its column.
+    /// Text on its own line if it is as wide as its column.
     OwnLine,
-    /// Text that goes on below itself.
+    /// Text that is wrapped.
     Wrapped,
 }
 
@@ -45,28 +45,28 @@ pub(super) enum Side {
     Right,
 }
 
-/// A column's place.
+/// The position and format of a column.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// The id of the column in the view.
     pub(super) column: String,
-    /// What is before it.
+    /// The text before it.
     pub(super) gap: &'static str,
     pub(super) width: usize,
     pub(super) side: Side,
     pub(super) form: Form,
-    /// Spaces behind the title, so that it ends where the numbers do.
+    /// Spaces after the title, so that it ends where the numbers do.
     pub(super) title_pad: usize,
-    /// Left out on a terminal that is narrower.
+    /// The column is left out on a narrower terminal.
     pub(super) from_width: usize,
 }
 
-/// A table's place.
+/// The positions of a table's columns.
 pub(super) struct Layout {
     pub(super) indent: &'static str,
     pub(super) note_indent: &'static str,
     pub(super) has_titles: bool,
-    /// The reason for which a figure is absent is written over the columns that follow.
+    /// The reason why a figure is absent is written over the columns that follow.
     pub(super) runs_on: bool,
     pub(super) places: Vec<Place>,
 }
@@ -113,7 +113,7 @@ fn times(columns: &[&str], width: usize, title_pad: usize) -> Vec<Place> {
     columns.iter().map(place).collect()
 }
 
-/// Where the columns of `table` are. One that is not known here has them side by side, as wide as they need.
+/// The layout of `table`. A table that is unknown here has its columns side by side, each as wide as needed.
 pub(super) fn layout_of(table: &Table) -> Layout {
     match table.id.as_str() {
         "phases" => phases(),
@@ -293,7 +293,7 @@ fn hiccups() -> Layout {
     Layout { indent: "", ..Layout::new(places) }
 }
 
-/// The order of the columns is that of the one split or of the other: those that a table does not have are left out.
+/// The columns of both ways to split the time, in order: those that a table does not have are left out.
 fn cpu() -> Layout {
     let figure = |id| right(id, "", 9).form(Form::Tight);
     Layout {
@@ -338,7 +338,7 @@ fn targets() -> Layout {
     Layout::new(places)
 }
 
-/// Text to the left, figures to the right.
+/// Text on the left, figures on the right.
 fn any(table: &Table) -> Layout {
     let places = table.columns.iter().enumerate().map(|(index, column)| {
         let cells = table.rows.iter().filter_map(|row| row.cells.get(index));

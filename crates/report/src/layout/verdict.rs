@@ -1,4 +1,4 @@
-//! The verdict with its reasons, and what became of the conditions.
+//! The verdict with its reasons, and the results of the conditions.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,8 @@ use super::line::plain;
 use super::table::cut;
 use crate::style::{Style, wrap};
 
-/// Word, rate, response and errors in three lines, then the reasons: one line each unless details are asked for.
+/// Verdict, rate, response time and errors in three lines, then the reasons: one line each unless details are
+/// requested.
 pub(super) fn with_figures(
     verdict: &Verdict,
     headline: &Headline,
@@ -74,7 +75,7 @@ fn errors(headline: &Headline, style: Style) -> String {
     text
 }
 
-/// Among reasons of several weights, each lighter one names its own.
+/// Among reasons of different severity, each one that is less severe states its own.
 fn reason_text(reason: &Reason, word: Word, style: Style) -> String {
     let makes = match reason.makes {
         Word::Valid => " (note)",
@@ -89,7 +90,7 @@ fn with_limit(text: &str, reason: &Reason) -> String {
     format!("{text}; limit: {}", escape_text(&reason.limit))
 }
 
-/// The word first, then every reason with its figure, its limit and what to do.
+/// The verdict first, then every reason with its figure, its limit and what to do.
 pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let head = plain(&verdict.head, style);
     if kind == Subject::Search {
@@ -100,7 +101,7 @@ pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, sty
         summary.push_str("; not made: ");
         let room = style.width.saturating_sub(head.len() + 2 + summary.len());
         let reasoned = with_reasons(&verdict.not_made);
-        // The record has the reasons where this line has no room for them.
+        // If the reasons do not fit on this line, they are in the record.
         let is_short = reasoned.chars().count() <= room;
         summary.push_str(&if is_short { reasoned } else { names(&verdict.not_made) });
     }
@@ -125,7 +126,7 @@ fn with_reasons(not_made: &[NotMade]) -> String {
     escape_text(&groups.collect::<Vec<_>>().join(", "))
 }
 
-/// What was asked of the run, in the view's order.
+/// The thresholds, in the view's order.
 pub(super) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: Style) -> io::Result<()> {
     let count = |result| thresholds.iter().filter(|threshold| threshold.result == result).count();
     match (thresholds.len(), count(Outcome::Missed), count(Outcome::Undecided)) {
@@ -145,7 +146,7 @@ pub(super) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: S
             Outcome::Met => "PASS",
         };
         let because = threshold.because.as_ref().map(|because| format!("; {because}")).unwrap_or_default();
-        // The metric, and what it must not be.
+        // The metric, and the limit.
         let (metric, limit) = threshold.fail_if.split_once(' ').unwrap_or((&threshold.fail_if, ""));
         let text = format!("{metric} {} (fail if {limit}){because}", measured(&threshold.measured));
         writeln!(out, "{}", wrap(&format!("  {word:<10}"), &escape_text(&text), style.width))?;
@@ -161,7 +162,7 @@ fn measured(cell: &Cell) -> String {
     }
 }
 
-/// A share keeps enough digits to tell it from a limit that it exceeds by a hair.
+/// A share keeps enough digits to differ visibly from a limit that it barely exceeds.
 fn exact(value: &Value) -> String {
     match value {
         Value::Share(share) => format!("{} %", (share * 1e8).round() / 1e6),

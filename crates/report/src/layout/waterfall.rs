@@ -9,7 +9,7 @@ use units::Nanos;
 use super::line::plain;
 use crate::style::Style;
 
-/// Cells of a drawn request.
+/// Width of a drawn request, in cells.
 const CELLS: usize = 48;
 const NAME: usize = 20;
 
@@ -40,7 +40,7 @@ fn rows(waterfall: &Waterfall, out: &mut dyn Write, style: Style) -> io::Result<
     Ok(())
 }
 
-/// The first part light, the rest full, in one bar.
+/// In one bar: the first part light, the rest full.
 fn one_bar(waterfall: &Waterfall, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let [wait, ..] = waterfall.parts.as_slice() else { return Ok(()) };
     let total = waterfall.total_ns;

@@ -1,8 +1,9 @@
-//! Takes the record of an observer on another host out of the archive that the far side sends.
+//! Extracts the record of an observer on another host from the archive that it sends.
 //!
-//! That host may be hostile, and this process root: only regular files that a record of `watch` has are taken. Each is
-//! created in a folder that was empty, with the permissions of any new file of this process; what the archive says of
-//! paths, owners, modes, times, links and devices is used for nothing.
+//! That host may be hostile, and this process may be root: only regular files that a record of `watch` has are
+//! extracted. Each is created in a directory that was empty, with the permissions of any new file of this process; the
+//! archive's
+//! paths, owners, modes, times, links and devices are ignored.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,7 +13,7 @@ use record::RecordDir;
 use record::observation::watch::is_file_name;
 use tar::{Archive, Entry, EntryType};
 
-/// Enough for 20 times the requests that `explain` reads; a far side that sends more wants to fill this disk.
+/// Enough for 20 times the requests that `explain` reads; a host that sends more is filling this disk on purpose.
 pub const MOST_BYTES: u64 = 4 << 30;
 
 /// A record has a log per class and part, some dozens of files.
@@ -21,16 +22,17 @@ const MOST_ENTRIES: usize = 2_000;
 /// tar fills the last record of 20 blocks with zeros; other implementations use larger ones.
 const MOST_PADDING: u64 = 1 << 20;
 
-/// Reads an archive to its end and puts the files of the record into `folder`, which is made here.
+/// Reads an archive to its end and extracts the record's files into `folder`, which is created here.
 ///
 /// # Errors
 ///
-/// If it is not the archive of a record, which has a `run.json`, not complete, or larger than [`MOST_BYTES`]. `folder` may then hold a part
-/// of the record.
+/// If it is incomplete, larger than [`MOST_BYTES`], or not the archive of a record, which contains a `run.json`.
+/// `folder` may then contain a part of the record.
 pub fn unpack(archive: impl Read, folder: &Path) -> anyhow::Result<()> {
     let into = RecordDir::make(folder)?;
     let mut archive = Archive::new(archive.take(MOST_BYTES));
-    // Raw: extended headers would be read into memory, whatever their size, and may rename or resize an entry.
+    // Raw: extended headers, whatever their size, would otherwise be read into memory, and may rename or resize an
+    // entry.
     for (number, entry) in archive.entries()?.raw(true).enumerate() {
         ensure!(number < MOST_ENTRIES, "the archive has over {MOST_ENTRIES} entries");
         take(entry.context("the archive is damaged or incomplete")?, &into)?;
@@ -53,9 +55,9 @@ fn take(mut entry: Entry<'_, impl Read>, into: &RecordDir) -> anyhow::Result<()>
             ensure!(copied == size, "{name} is incomplete");
             Ok(())
         }
-        // The folder itself.
+        // The record's directory itself.
         EntryType::Directory if name.is_empty() => Ok(()),
-        // A newer version may have more files, and tar may describe one with a header before it.
+        // A newer version may have more files, and tar may put a header before one.
         EntryType::Regular | EntryType::XHeader | EntryType::XGlobalHeader => Ok(()),
         _ => bail!("`{}` is not a regular file", record::escape_text(name)),
     }

@@ -1,4 +1,4 @@
-//! A pipe from another process, whose reads end with an error when too little comes for too long.
+//! A pipe from another process whose reads fail when too little data arrives for too long.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -7,24 +7,24 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use units::Nanos;
 
-/// A pipe that is waited for, but not forever.
+/// A pipe with a read timeout.
 pub struct Patient<P> {
     pipe: P,
     patience: Nanos,
-    /// So many bytes must come within the patience.
+    /// This many bytes must arrive within the patience.
     portion: usize,
-    /// Waited since the last full portion, and its bytes so far. Time between reads does not count.
+    /// Time waited since the last full portion, and the bytes since then. Time between reads does not count.
     waited: Nanos,
     came: usize,
 }
 
 impl<P: Read + AsFd> Patient<P> {
-    /// Waits for `patience` per `portion` bytes, at most.
+    /// Waits at most `patience` for each `portion` bytes.
     pub fn new(pipe: P, patience: Nanos, portion: usize) -> Patient<P> {
         Patient { pipe, patience, portion, waited: Nanos(0), came: 0 }
     }
 
-    /// From now on, `portion` bytes must come within the patience.
+    /// From now on, `portion` bytes must arrive within the patience.
     pub fn expect_portions(&mut self, portion: usize) {
         (self.portion, self.waited, self.came) = (portion, Nanos(0), 0);
     }
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// If this fails, a host that stops to respond holds the run for ever.
+    /// If this fails, a host that stops responding blocks the run for ever.
     #[test]
     fn a_silent_pipe_is_given_up() {
         let (pipe, mut end) = io::pipe().unwrap();

@@ -1,8 +1,8 @@
-//! An observer on another host: how it is started over ssh and controlled, and how its record comes here.
+//! An observer on another host: how it is started over ssh and controlled, and how its record is fetched.
 //!
-//! One connection does it all. The far side first says where it keeps its record; then it answers each line with its
-//! clock ([`super::wire`]); when its input ends it closes the record and sends it as an archive ([`super::archive`]).
-//! What it sends is bounded in size and in time, whoever it is.
+//! All of it uses one connection. The observer first sends the directory of its record; then it replies to each line
+//! with its clock ([`super::wire`]); when its input ends it closes the record and sends it as an archive
+//! ([`super::archive`]). What it sends is bounded in size and in time, because the host is not trusted.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -19,22 +19,22 @@ use units::Nanos;
 use super::patience::Patient;
 use super::{archive, wire};
 
-/// Exchanges of stamps before the run and after it. The quickest of them counts.
+/// Clock exchanges before and after the run. The quickest one is used.
 const FIRST: usize = 16;
 
-/// And each second in between, when they cost the client.
+/// Clock exchanges per second during the run, when they cost the client CPU time.
 const BETWEEN: usize = 3;
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Longer than an observer takes to close a large record.
+/// How long to wait for data; longer than an observer takes to close a large record.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// What must come within that time: a line, and a part of the archive over a slow connection.
+/// What must arrive within that time: a line, or a part of the archive over a slow connection.
 const LINE_BYTES: usize = wire::LONGEST_LINE as usize;
 const ARCHIVE_BYTES: usize = 1 << 20;
 
-/// The observer of `pid` on `host`. What ssh asks a person would never be answered, so it asks nothing; a connection
-/// that is dead is given up after 15 s.
+/// The ssh command for an observer of `pid` on `host`. Nobody could reply to a prompt, so ssh runs in batch mode; a
+/// dead connection is given up after 15 s.
 pub fn command(host: &str, pid: u32) -> Command {
     let mut command = Command::new("ssh");
     let options = [
@@ -42,12 +42,12 @@ pub fn command(host: &str, pid: u32) -> Command {
         "ConnectTimeout=10",
         "ServerAliveInterval=5",
         "ServerAliveCountMax=3",
-        // A connection that others share is used, but none is left behind that would hold our pipes open.
+        // A connection that is already shared is used, but none is left running, because it would keep our pipes open.
         "ControlMaster=no",
         "RemoteCommand=none",
     ];
     command.arg("-T").args(options.iter().flat_map(|option| ["-o", option]));
-    // Within sh, whatever shell the user has there.
+    // Run by sh, whatever the user's login shell is.
     let script = format!(
         "d=$(mktemp -d /tmp/parallax-XXXXXXXXXX) && echo \"$d\" || exit 1; \
          parallax watch --controlled --requests all -p {pid} -o \"$d/server\"; s=$?; \
@@ -57,7 +57,7 @@ pub fn command(host: &str, pid: u32) -> Command {
     command
 }
 
-/// What ended the far side, by how ssh ended and what was stated last.
+/// Why the observer failed, from the exit code of ssh and the last message.
 pub fn failure(host: &str, code: Option<i32>, message: &str) -> String {
     let message = message.trim_start_matches("ssh: ");
     match code {
@@ -78,11 +78,11 @@ pub struct RemoteLink {
 }
 
 impl RemoteLink {
-    /// Compares the clocks, and goes on to do so until [`RemoteLink::finish`].
+    /// Compares the clocks, and repeats that every second until [`RemoteLink::finish`].
     ///
     /// # Errors
     ///
-    /// When the far side does not respond.
+    /// When the other host does not respond.
     pub fn start(
         host: &str,
         input: ChildStdin,
@@ -106,7 +106,7 @@ impl RemoteLink {
             let (readings, mut output) = comparison.close(is_open)?;
             output.get_mut().expect_portions(ARCHIVE_BYTES);
             if let Err(error) = archive::unpack(output, &into) {
-                // What came of it looks like a record and is none.
+                // The incomplete directory could be mistaken for a record.
                 let _ = fs::remove_dir_all(&into);
                 return Err(error
                     .context(format!("the observer's record could not be fetched; look for it at {place}")));
@@ -117,7 +117,7 @@ impl RemoteLink {
         Ok(RemoteLink { over, thread })
     }
 
-    /// Ends the observer and brings its record here.
+    /// Ends the observer and fetches its record.
     ///
     /// # Errors
     ///
@@ -130,25 +130,25 @@ impl RemoteLink {
 
 /// Exchanges of timestamps with an observer on another host, until its record is closed.
 pub struct Comparison<I, O> {
-    /// The end of it ends the observer.
+    /// Closing it ends the observer.
     input: I,
     output: O,
-    /// `HOST:DIR`, where the record is until it is fetched.
+    /// `HOST:DIR`, where the record remains until it is fetched.
     place: String,
     readings: Vec<ClockReading>,
 }
 
 impl<I: Write, O: BufRead> Comparison<I, O> {
-    /// Of an observer that has sent its folder, `place`.
+    /// For an observer that has sent its directory, `place`.
     pub fn new(input: I, output: O, place: String) -> Comparison<I, O> {
         Comparison { input, output, place, readings: Vec::new() }
     }
 
-    /// Notes the quickest of `times` exchanges. False when the far side has closed its record.
+    /// Records the quickest of `times` exchanges. Returns false when the observer has closed its record.
     ///
     /// # Errors
     ///
-    /// When the connection is lost, or the far side responds with something else than a time.
+    /// When the connection is lost, or the observer sends anything but a time.
     pub fn compare(&mut self, times: usize) -> anyhow::Result<bool> {
         let mut best: Option<ClockReading> = None;
         for _ in 0..times {
@@ -171,14 +171,14 @@ impl<I: Write, O: BufRead> Comparison<I, O> {
         Ok(true)
     }
 
-    /// Ends the observer. Returns the readings, and the output, of which the rest is the record.
+    /// Ends the observer. Returns the readings, and the output, whose remaining bytes are the record's archive.
     ///
     /// # Errors
     ///
     /// When the connection is lost, or the record is not closed.
     pub fn close(mut self, is_open: bool) -> anyhow::Result<(Vec<ClockReading>, O)> {
         drop(self.input);
-        // Every line was a response to one of ours, so the next one says that the record is closed.
+        // Every line so far replied to one of ours, so the next one reports that the record is closed.
         let is_closed = !is_open || line(&mut self.output, &self.place)? == wire::CLOSED;
         ensure!(is_closed, "{} does not close its record", self.place);
         Ok((self.readings, self.output))

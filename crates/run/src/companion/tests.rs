@@ -1,4 +1,4 @@
-//! Observers on hosts that are hostile: processes of this host that send what ssh would pass on.
+//! Hostile observers, played by local processes that send what ssh would pass on.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 
@@ -36,7 +36,7 @@ fn link(to: &str) -> Header {
     header
 }
 
-/// If this fails, the server under test makes files of root where it likes.
+/// If this fails, the server under test can create files as root anywhere.
 #[test]
 fn only_regular_files_of_a_record_are_taken_from_an_archive() {
     let root = tempfile::tempdir().unwrap();
@@ -73,7 +73,7 @@ fn only_regular_files_of_a_record_are_taken_from_an_archive() {
         }
     }
 
-    // Regular, but not of a record: left out, wherever they would go.
+    // Regular files that do not belong to a record: left out, wherever they would go.
     let folder = root.path().join("taken");
     let names = ["./../outside", "/etc/outside", "./sub/run.json", "./setuid", ".bashrc", "./clock.json"];
     let mut entries: Vec<_> = names.map(|name| (text.clone(), name, &b"evil"[..])).to_vec();
@@ -85,13 +85,13 @@ fn only_regular_files_of_a_record_are_taken_from_an_archive() {
     assert_eq!(std::fs::metadata(folder.join("run.json")).unwrap().mode() & 0o7777 & !0o644, 0);
     assert!(!root.path().join("outside").exists());
 
-    // A folder that somebody put there first.
+    // A directory that somebody else created first.
     symlink(root.path(), root.path().join("elsewhere")).unwrap();
     let taken = archive::unpack(&archive_of(&[])[..], &root.path().join("taken/run.json"));
     assert!(taken.is_err());
 }
 
-/// If this fails, a far side fills this client's memory or disk, or holds it forever.
+/// If this fails, a remote host can fill this client's memory or disk, or block it for ever.
 #[test]
 fn an_archive_is_bounded_and_read_to_its_end() {
     let root = tempfile::tempdir().unwrap();
@@ -119,14 +119,14 @@ fn an_archive_is_bounded_and_read_to_its_end() {
     assert!(archive::unpack(&followed[..], &folder("followed")).is_err());
 }
 
-/// An entry that is announced and does not come.
+/// Adds a header that announces an entry whose data does not follow.
 fn add_claim(archive: &mut Vec<u8>, mut header: Header) {
     header.as_old_mut().name[..10].copy_from_slice(b"./run.json");
     header.set_cksum();
     archive.splice(0..0, header.as_bytes().iter().copied().chain([0; 512]));
 }
 
-/// If this fails, a far side that writes without line ends grows the client by 0.4 GB per second.
+/// If this fails, a remote host that never ends its line grows the client by 0.4 GB per second.
 #[test]
 fn what_an_observer_prints_is_read_within_bounds() {
     let (begun, has_begun) = sync_channel(1);
@@ -142,7 +142,7 @@ fn what_an_observer_prints_is_read_within_bounds() {
     assert_eq!(last, "it failed \\u{1b}[2J");
 }
 
-/// An observer on a host that runs `script`; it responds to each line with its clock.
+/// An observer on a host that runs `script`; it replies to each line with its clock.
 fn far_side(script: &str, folder: &Path) -> anyhow::Result<CompanionObserver> {
     let (ready, closed) = (Ready::now().line(), wire::CLOSED);
     let respond = format!(
@@ -153,7 +153,7 @@ fn far_side(script: &str, folder: &Path) -> anyhow::Result<CompanionObserver> {
     CompanionObserver::begin(command, Some("far".to_owned()), folder.to_owned())
 }
 
-/// The whole way, over pipes.
+/// From start to finish, over pipes.
 #[test]
 fn the_record_of_a_far_host_is_fetched() {
     let root = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn the_record_of_a_far_host_is_fetched() {
     assert!(record::TwoClocks::read(&folder).unwrap().is_some());
 }
 
-/// If this fails, a hostile host keeps the run from its end.
+/// If this fails, a hostile host can prevent the run from ending.
 #[test]
 fn a_far_host_that_never_ends_is_not_waited_for() {
     let root = tempfile::tempdir().unwrap();

@@ -1,35 +1,35 @@
 //! The lines between a run and an observer that it controls. Each is JSON.
 //!
-//! On standard error, among its messages, an observer writes one [`Ready`]. On standard output it answers each line of
-//! its input with its monotonic clock, a number of nanoseconds, and ends with [`CLOSED`]; what follows is the record.
+//! On standard error, among its messages, an observer writes one [`Ready`]. On standard output it replies to each line
+//! of its input with its monotonic clock in nanoseconds, and ends with [`CLOSED`]; what follows is the record.
 
 use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
-/// An observer sees what it is to observe.
+/// Sent once the observer sees what it is to observe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
-    /// Always true: what the line is.
+    /// Always true: identifies the line.
     pub ready: bool,
-    /// The observer's own process.
+    /// Process ID of the observer itself.
     pub pid: u32,
     /// The version of the observer's program.
     pub version: String,
 }
 
 impl Ready {
-    /// This process is ready.
+    /// The message of this process, as of now.
     pub fn now() -> Ready {
         Ready { ready: true, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
-    /// The line of an observer; `None` for any other line.
+    /// Parses the line of an observer; `None` for any other line.
     pub fn read(line: &str) -> Option<Ready> {
         serde_json::from_str(line).ok().filter(|ready: &Ready| ready.ready)
     }
 
-    /// The line, without its end.
+    /// The line, without its line end.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("texts and numbers are JSON")
     }
@@ -41,7 +41,7 @@ pub const CLOSED: &str = r#"{"closed":true}"#;
 /// Longer than any line on standard input or output.
 pub const LONGEST_LINE: u64 = 64;
 
-/// The next line, of so many bytes at most; `None` at the end.
+/// The next line, of at most [`LONGEST_LINE`] bytes; `None` at the end.
 ///
 /// # Errors
 ///

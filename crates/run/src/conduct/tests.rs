@@ -1,4 +1,4 @@
-//! What a run's record says of it: its window, why it broke off, and that a refused run leaves nothing.
+//! The record of a run: its window, why it broke off; and that a refused run leaves nothing behind.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn prepared(sinks: SinkPlan) -> PreparedRun {
     }
 }
 
-/// Why a run into `folder` with rows into `rows` is refused.
+/// Why a run with results in `folder` and rows in `rows` is refused.
 fn refused(folder: &Path, rows: &Path) -> String {
     let prepared = prepared(SinkPlan::rows_to(rows));
     let controls = Controls::new(Arc::default());
@@ -68,7 +68,7 @@ fn refused(folder: &Path, rows: &Path) -> String {
     conducted.err().expect("it is refused").to_string()
 }
 
-/// If this fails, a run that is refused has emptied the rows of the one before it, or left a folder behind.
+/// If this fails, a refused run has truncated the rows of the previous run, or left a folder behind.
 #[test]
 fn what_is_refused_leaves_everything_as_it_was() {
     let root = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn check(plan: &RunPlan, state: State, elapsed_s: u64, window_s: u64) {
     assert_eq!(window, Nanos::from_secs(window_s));
 }
 
-/// If this fails, 4 requests at 1/s are said to be 1.33/s: the last one is due after 3 s, and its second counts.
+/// If this fails, 4 requests at 1/s are reported as 1.33/s: the last one is due after 3 s, and its second counts.
 #[test]
 fn an_open_loop_is_divided_by_the_time_it_was_scheduled_for() {
     let open = Load::Open(Arrivals::Constant("1/s".parse().unwrap()));
@@ -109,7 +109,7 @@ fn a_closed_loop_is_divided_by_the_time_that_it_ran_for() {
     check(&plan(Load::Closed, Some(10), Some(100)), State::Finished, 7, 7);
 }
 
-/// If this fails, a run that a bug cut short looks like one that its user ended, or leaves no reason behind.
+/// If this fails, a run that a bug cut short looks like one that its user ended, or has no reason in its record.
 #[test]
 fn a_run_that_broke_says_so_in_its_record() {
     let root = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn a_run_that_broke_says_so_in_its_record() {
     let mut interval = Interval::default();
     interval.length = Nanos::from_secs(1);
     keeper.interval(&mut interval);
-    // As the engine does where it cannot start a worker.
+    // As the engine does if it cannot start a worker.
     controls.stop();
     let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
     assert!(conducted.write_error.is_none(), "{:?}", conducted.write_error);
@@ -153,7 +153,7 @@ fn a_run_that_broke_says_so_in_its_record() {
     assert!(kept.events[0].text.contains("an invariant"));
 }
 
-/// What a run measures, and when: no two runs agree in it. All else of two records of one spec is the same.
+/// What a run measures, and when: differs between any two runs. Everything else in two records of one spec is equal.
 const MEASURED: [&str; 6] = [
     "/results",
     "/verdict",
@@ -163,7 +163,7 @@ const MEASURED: [&str; 6] = [
     "/thresholds/0/measured",
 ];
 
-/// The record of a run of `spec` against the built-in target, without what is measured and where it is kept.
+/// The record of a run of `spec` against the built-in target, without measured values and the record's location.
 fn record_of(spec: &crate::spec::RunSpec, folder: &Path) -> serde_json::Value {
     let environment = Environment::none();
     let prepared = crate::prepare::prepare(spec, &environment).unwrap();
@@ -187,7 +187,7 @@ fn record_of(spec: &crate::spec::RunSpec, folder: &Path) -> serde_json::Value {
     document
 }
 
-/// If this fails, a run on another host, which gets its spec as JSON, is not the one that was asked for.
+/// If this fails, a run on another host, which gets its spec as JSON, differs from the one that was requested.
 #[test]
 fn a_run_by_its_printed_spec_leaves_the_same_record() {
     let server = target::Server::start(target::Options::default()).unwrap();

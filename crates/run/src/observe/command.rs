@@ -15,7 +15,7 @@ use crate::record_mode::with_given_umask;
 pub struct MeasuredCommand {
     /// The program and its arguments; not empty.
     pub line: Vec<OsString>,
-    /// How long the command has to end by itself when a stop is requested, before it gets SIGTERM. A Ctrl-C on a
+    /// How long the command may take to end by itself after a stop is requested, before it gets SIGTERM: a Ctrl-C on a
     /// terminal reaches the command, too.
     pub grace: Nanos,
 }
@@ -50,7 +50,7 @@ impl Running {
         self.status.is_some()
     }
 
-    /// Stops the command: waits for it to react to a signal from the terminal, then sends one. Call repeatedly.
+    /// Stops the command: first gives it time to react to a signal from the terminal, then sends one. Call repeatedly.
     pub fn end(&mut self) {
         let now = clock::now();
         let since = *self.asked.get_or_insert(now);

@@ -37,11 +37,11 @@ pub type Live<'a> = &'a mut dyn FnMut(CpuEvent<'_>) -> anyhow::Result<()>;
 pub enum CpuEvent<'a> {
     /// The first reading is done, and the record has begun.
     Begun,
-    /// An interval is over, the `n`th from 1.
+    /// An interval has ended; `n` counts from 1.
     Interval { n: u64, length: Nanos, line: &'a CpuLine, host: &'a CpuHost },
 }
 
-/// What the figures of every interval are to be read with.
+/// What a reader needs to interpret the figures of an interval.
 #[derive(Debug, Default)]
 pub struct CpuHost {
     /// The number of CPUs of this host.
@@ -61,15 +61,15 @@ pub struct CpuObserved {
     pub length: Nanos,
     pub line: CpuLine,
     pub host: CpuHost,
-    /// Why user and system time come from ticks alone although ticks were not requested.
+    /// Why user and system time come from ticks only, although ticks were not requested.
     pub not_split: Option<String>,
     /// One note per process that has ended.
     pub ended: Vec<String>,
 }
 
-/// Threads that come and go are seen if they live longer.
+/// Shortest gap between two readings; a thread that lives longer than this is seen.
 const LEAST_GAP: Nanos = Nanos::from_millis(100);
-/// Readings within an interval take a hundredth of one CPU at most.
+/// Extra readings within an interval use at most 1/100 of one CPU.
 const COST_DIVISOR: u64 = 100;
 
 /// Measures, and keeps the record if `setting` names a directory.
@@ -95,9 +95,9 @@ pub fn observe(spec: &CpuSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow::
 struct CpuMeters<'a> {
     meter: CpuMeter,
     splitter: Splitter,
-    /// Memory with shared pages divided, before anything is measured.
+    /// Memory with shared pages divided (PSS), read before anything is measured.
     proportional: Vec<Option<u64>>,
-    /// What this process had used by then.
+    /// CPU time that this process had used by then.
     own_cpu: Option<Nanos>,
     keeper: Keeper,
     hide_idle: bool,
@@ -111,7 +111,7 @@ struct CpuMeters<'a> {
 impl<'a> CpuMeters<'a> {
     fn begin(spec: &CpuSpec, mut setting: Setting<'_>, live: Live<'a>) -> anyhow::Result<CpuMeters<'a>> {
         let detail = if spec.threads { Detail::Threads } else { Detail::Processes };
-        // Who is not there is found out first: to load programs takes a while.
+        // A missing process is detected first, because loading eBPF programs takes a while.
         let proportional = CpuMeter::start(spec.wanted.clone(), detail)?.proportional();
         let mut splitter = Splitter::start(spec.split, &spec.wanted)?;
         let meter = CpuMeter::start(spec.wanted.clone(), detail)?;
@@ -185,12 +185,12 @@ impl<'a> CpuMeters<'a> {
 }
 
 impl Observer for CpuMeters<'_> {
-    /// The end of the interval, and before that as often as costs next to nothing, so that something is known of a
+    /// The end of the interval, and before that as often as costs next to nothing, so that the record has figures for a
     /// process that ends early.
     fn due(&mut self, now: Nanos, close: Nanos) -> Nanos {
         let cost = self.meter.cost();
         let due = now + LEAST_GAP.max(Nanos(cost.0.saturating_mul(COST_DIVISOR)));
-        // No reading so late that the last one would have to wait for it.
+        // No reading so late that it would delay the last one.
         if due + cost + LEAST_GAP >= close { close } else { due }
     }
 
@@ -201,7 +201,7 @@ impl Observer for CpuMeters<'_> {
     }
 
     fn close(&mut self, _: Nanos, _: Nanos, _: bool) -> anyhow::Result<()> {
-        // The interval is that of the readings.
+        // The interval is exactly the time between the readings.
         let span = self.meter.take();
         let length = measured::length(&span);
         let mut line = self.line_of(&span);

@@ -1,4 +1,4 @@
-//! Known disturbances on a known schedule, under a guard, and the record of what really happened.
+//! Known disturbances on a known schedule, under a guard, and the record of what actually happened.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::{Closing, Observer, Rhythm, Setting, conduct};
 pub struct DisturbSpec {
     /// The name of the kind of disturbance, for the record.
     pub means: &'static str,
-    /// For people; one line.
+    /// Description for people; one line.
     pub what: String,
     pub pid: Option<u32>,
     pub seed: u64,
@@ -30,7 +30,7 @@ pub struct DisturbSpec {
     pub ready: Ready,
 }
 
-/// What the disturbance is made of.
+/// The parts of a disturbance that is ready to be prepared.
 pub enum Ready {
     Pause(Victim, PauseMethod),
     Work(Vec<Work>, Option<Victim>),
@@ -41,11 +41,11 @@ pub enum Ready {
 /// Called for each event, on the thread of the observation. An error before the first episode ends it.
 pub type Live<'a> = &'a mut dyn FnMut(DisturbEvent<'_>) -> anyhow::Result<()>;
 
-/// What happens meanwhile.
+/// What happens during the observation.
 pub enum DisturbEvent<'a> {
     /// The disturbance is prepared, and nothing is disturbed yet.
     Prepared { what: &'a str, guard: u32 },
-    /// An episode is over, or was left out. `zero` is the begin of the schedule on the monotonic clock.
+    /// An episode has ended, or was left out. `zero` is the begin of the schedule on the monotonic clock.
     Episode { report: &'a EpisodeReport, zero: Nanos },
 }
 
@@ -54,21 +54,21 @@ pub struct DisturbObserved {
     pub observed: Observed,
     pub results: DisturbResults,
     pub over: Over,
-    /// Nothing is left of the disturbance.
+    /// Whether everything was undone.
     pub is_undone: bool,
-    /// It ended by an error, which is reported already.
+    /// Whether it ended with an error, which has been reported already.
     pub is_broken: bool,
 }
 
-/// The record is opened before its zero: a disturbance at once would begin late for it otherwise.
+/// Time to open the record before its zero: without it, a disturbance at zero would begin late.
 const OPENING: Nanos = Nanos::from_millis(50);
 
-/// Disturbs as scheduled, undoes that, and keeps the record. `program` is what the guard and the workers are started
-/// with.
+/// Disturbs as scheduled, undoes everything, and writes the record. The guard and the workers are started with
+/// `program`.
 ///
 /// # Errors
 ///
-/// A problem of this host, or one of `live` before the first episode, in one line. Nothing is disturbed then.
+/// A problem of this host, or an error of `live` before the first episode, in one line. Nothing is disturbed then.
 pub fn observe(
     spec: DisturbSpec,
     program: &Program,
@@ -101,7 +101,7 @@ pub fn observe(
 
 type Opened = (Box<dyn Disturbance>, Episodes, Account);
 
-/// Prepares the disturbance, reports what is due, and opens the record. What it leaves when it fails, the guard undoes.
+/// Prepares the disturbance, reports what is due, and opens the record. If it fails, the guard undoes what is left.
 fn open(
     spec: DisturbSpec,
     program: &Program,
@@ -129,7 +129,7 @@ fn open(
 
 /// A disturbance on its schedule.
 struct Disturbing<'a> {
-    /// Until all is undone.
+    /// `None` once everything is undone.
     underway: Option<(Box<dyn Disturbance>, Guard)>,
     episodes: Episodes,
     account: Account,
@@ -148,11 +148,11 @@ impl Observer for Disturbing<'_> {
         let Some((mut disturbance, mut guard)) = self.underway.take() else { return true };
         let zero = self.account.keeper.zero();
         let over = disturb(&self.episodes, zero, (&mut *disturbance, &mut guard), self.stop, &mut |report| {
-            // If nobody reads what is printed any more, the disturbance of others goes on.
+            // If nobody reads the output any more, the disturbance goes on.
             let _ = (self.live)(DisturbEvent::Episode { report: &report, zero });
             self.account.keep(&report);
         });
-        // All is undone before anything else is done.
+        // Undoes everything before anything else happens.
         drop(disturbance);
         self.ended = Some((over, guard.finish()));
         true
@@ -163,7 +163,7 @@ impl Observer for Disturbing<'_> {
     }
 }
 
-/// What was disturbed so far, and the record of it.
+/// Sums of what was disturbed so far, and its record.
 struct Account {
     keeper: Keeper,
     results: DisturbResults,
@@ -227,7 +227,7 @@ impl Account {
     }
 }
 
-/// How long it was in effect, if that is known.
+/// How long the disturbance was in effect, if known.
 pub fn length(done: &Done) -> Option<Nanos> {
     Some(done.end?.saturating_sub(done.begin))
 }

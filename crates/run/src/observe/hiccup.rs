@@ -1,4 +1,4 @@
-//! Scheduling stalls of this host, alone or next to a command that runs meanwhile.
+//! Scheduling stalls of this host, alone or while a command runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +28,7 @@ pub enum HiccupLength {
     /// Until a stop is requested.
     Endless,
     For(Nanos),
-    /// The idle host for `baseline`, then as long as the command runs, which ends after a stop is requested.
+    /// The idle host for `baseline`, then for as long as the command runs, which is ended after a stop is requested.
     Command {
         command: MeasuredCommand,
         baseline: Nanos,
@@ -55,16 +55,16 @@ pub enum HiccupEvent<'a> {
 pub struct HiccupObserved {
     pub observed: Observed,
     pub results: HiccupResults,
-    /// The lateness of all ticks; with a command, of those while it ran.
+    /// Lateness of all ticks; with a command, only of those while it ran.
     pub ticks: Durations,
-    /// That of the command; `None` if none has run.
+    /// Exit code of the command; `None` if none has run.
     pub exit_code: Option<u8>,
 }
 
-/// An interval is closed this long after its end: the accounts of a stall and SIGCONT are read after its end.
+/// An interval is closed this long after its end, because a stall's accounts and SIGCONT are read only after the stall.
 const SETTLE: Nanos = Nanos::from_millis(200);
 
-/// How often the command and the request to stop are looked at.
+/// How often the command and a request to stop are checked.
 const SLICE: Nanos = Nanos::from_millis(20);
 
 /// Measures, and keeps the record.
@@ -157,7 +157,7 @@ impl<'a> Hiccups<'a> {
         Ok(code)
     }
 
-    /// Starts the command, and the sums again from zero. Returns when it was started.
+    /// Starts the command, and resets the sums. Returns when it was started.
     fn start(&mut self, command: &MeasuredCommand) -> anyhow::Result<Nanos> {
         self.running = Some(Running::start(command)?);
         let now = clock::now();

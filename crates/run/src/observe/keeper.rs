@@ -1,4 +1,4 @@
-//! The record of an observation while it is made.
+//! Writes the record of an observation while it is in progress.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use crate::record_lock::RecordLock;
 pub struct Keeper {
     /// The document so far; its body is that of the beginning.
     pub document: Observation,
-    /// `None` where no record is kept.
+    /// `None` if no record is kept.
     folder: Option<(ObservationWriter, Option<RecordLock>)>,
-    /// The first error, and the offset from which on data is missing.
+    /// The first error, and the offset from which data is missing.
     damage: Option<(RecordError, Nanos)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// To be called once everything is printed.
+    /// Reports the first write error; call it after everything is printed.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Keeper {
         missing: Vec<MissingFact>,
         started: Nanos,
     ) -> Result<Keeper, RecordError> {
-        // The wall clock is read later than the monotonic one that it dates.
+        // Subtracts the time since `started`: the wall clock is read later than the monotonic one.
         let wall = clock::wall().saturating_sub(clock::now().saturating_sub(started));
         let mut document = Observation::new(env!("CARGO_PKG_VERSION"), body);
         document.command.clone_from(&setting.environment.command);

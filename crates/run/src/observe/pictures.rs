@@ -10,7 +10,7 @@ use record::RecordError;
 use record::observation::profile::Picture;
 use record::stacks::Stacks;
 
-/// Limit of what is read; the profile of a large server has some megabytes.
+/// Maximum size of a file to read; the profile of a large server has some megabytes.
 const LONGEST: u64 = 64 << 20;
 
 /// The path of a profile's collapsed stacks.

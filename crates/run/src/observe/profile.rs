@@ -20,11 +20,11 @@ pub struct ProfileSpec {
     pub pids: Vec<u32>,
     /// Samples per second on each busy CPU.
     pub rate: u32,
-    /// `None`: until another parallax, which controls this one, requests the stop; that is the regular end then.
+    /// `None`: until another parallax, which controls this one, requests the stop; that is then the regular end.
     pub duration: Option<Nanos>,
 }
 
-/// How often new processes are looked for; names of a process that lives for less are unknown.
+/// How often to look for new processes; names of a process that lives shorter are unknown.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
@@ -101,7 +101,7 @@ impl Observer for Profile<'_> {
 }
 
 impl Profile<'_> {
-    /// Looks up names, draws, and closes the record.
+    /// Resolves symbol names, draws the flame graphs, and closes the record.
     fn finish(self, state: State, elapsed: Nanos, folder: Option<&Path>) -> anyhow::Result<Observed> {
         let mut keeper = self.keeper;
         let profile = match self.profiler.finish() {

@@ -4,10 +4,10 @@ use std::thread;
 
 use super::*;
 
-/// Steps every millisecond, and is over after so many steps.
+/// Steps every millisecond, and is over after this many steps.
 struct Steps {
     left: u32,
-    /// Steps and closings go on after a request to stop.
+    /// Ignores a request to stop: steps and closings go on.
     is_deaf: bool,
     pause: Nanos,
     intervals: Vec<(Nanos, Nanos, bool)>,

@@ -1,4 +1,4 @@
-//! The requests of a running server, seen from its kernel.
+//! Observes the requests of a running server from its kernel.
 
 mod class;
 mod served_file;
@@ -26,18 +26,18 @@ use crate::requests_file::KeepRequests;
 /// What to watch.
 pub struct WatchSpec {
     pub named: Named,
-    /// How the server was named, for the record.
+    /// How the user named the server, for the record.
     pub selection: String,
     pub settings: CaptureSettings,
     pub known: KnownRequests,
-    /// What splits the requests; its probe is in `settings`.
+    /// What classifies the requests; its probe is in `settings`.
     pub class: Option<RequestClass>,
     pub interval: Nanos,
     /// `None` until a stop is requested.
     pub duration: Option<Nanos>,
-    /// Which requests are kept one by one.
+    /// Which individual requests are kept.
     pub requests: KeepRequests,
-    /// Measures what the eBPF programs cost.
+    /// Measures the cost of the eBPF programs.
     pub self_cost: bool,
     /// Also profiles the server, in a directory within that of the record.
     pub profile: bool,
@@ -48,7 +48,7 @@ pub type Live<'a> = &'a mut dyn FnMut(WatchEvent<'_>) -> anyhow::Result<()>;
 
 /// What happens during the watch.
 pub enum WatchEvent<'a> {
-    /// Requests are seen from `started` on, and the record has begun.
+    /// Requests are seen from `started` on; the record has begun.
     Ready {
         subject: &'a WatchSubject,
         started: Nanos,
@@ -59,14 +59,14 @@ pub enum WatchEvent<'a> {
     },
 }
 
-/// An interval that is over, and all before it.
+/// An interval that has ended, with sums of all intervals so far.
 pub struct WatchInterval<'a> {
     pub line: &'a WatchLine,
     pub length: Nanos,
-    /// The sums of this interval, and of all so far.
+    /// Sums of this interval, and of all so far.
     pub interval: &'a Sums,
     pub total: &'a Sums,
-    /// What was lost so far, and what is inexact.
+    /// What was lost so far, and what is inexact because of it.
     pub losses: Losses,
     pub inexact: Inexact,
     session: &'a Session,
@@ -74,7 +74,7 @@ pub struct WatchInterval<'a> {
 }
 
 impl WatchInterval<'_> {
-    /// The digests seen so far, the most time first.
+    /// The digests seen so far, by total time, largest first.
     pub fn digests(&self) -> Vec<Digest> {
         let mut digests = digests(self.session, self.digests);
         digests.retain(|digest| digest.count > 0);
@@ -82,7 +82,7 @@ impl WatchInterval<'_> {
         digests
     }
 
-    /// Who ran on a CPU while the server waited for one, the most time first, without control groups.
+    /// Threads that ran on a CPU while the server waited for one, by time, longest first; without control groups.
     pub fn preemptors(&self) -> Vec<Preemptor> {
         preemptors(self.session)
     }
@@ -103,7 +103,7 @@ pub struct WatchObserved {
     pub profile: Option<anyhow::Result<PathBuf>>,
 }
 
-/// How often /proc is asked for new ports and processes.
+/// How often /proc is searched for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
 
 /// What is missing in the record while /proc or the kernel cannot be read.
@@ -138,8 +138,8 @@ pub fn observe(spec: &WatchSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow
     })
 }
 
-/// Also profiles the server. It starts before the watch does, because nothing would drain the ring buffer while the
-/// profile is being set up.
+/// Also profiles the server. The profile starts before the watch, because nothing would drain the watch's ring buffer
+/// while the profile is being set up.
 fn profile(spec: &WatchSpec, folder: &Path, program: Option<&Path>) -> anyhow::Result<CompanionObserver> {
     CompanionObserver::profile(&watch::find(&spec.named)?.roots, folder, program)
 }
@@ -152,17 +152,17 @@ struct Watching<'a> {
     keeper: Keeper,
     /// `None` after a failed write.
     served: Option<ServedFile>,
-    /// How far this process's clock is ahead of the kernel's clock, which timestamps requests: zero outside of a time
+    /// How far this process's clock is ahead of the kernel's, which timestamps requests: zero unless in a time
     /// namespace.
     ahead: i64,
-    /// What this process had used at the beginning.
+    /// CPU time that this process had used at the beginning.
     own_cpu: Option<Nanos>,
     refreshed: Nanos,
     /// Sums of the current interval, and of all earlier ones.
     interval: Sums,
     total: Sums,
     digests: DigestSums,
-    /// The server has ended.
+    /// Whether the server has ended.
     is_gone: bool,
     live: Live<'a>,
 }
@@ -253,7 +253,7 @@ impl<'a> Watching<'a> {
                 self.keeper.event(&Event::new(at.0, "server_ended", "the server has ended".to_owned()));
                 false
             }
-            // The known processes are watched further, and the next look may succeed.
+            // The known processes continue to be watched, and the next search may succeed.
             Err(error) => {
                 let missing = &mut self.keeper.document.missing;
                 if !missing.iter().any(|fact| fact.what == NEW_PLACES) {

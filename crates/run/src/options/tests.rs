@@ -1,4 +1,4 @@
-//! The table against the types, and specs against the options they were made of.
+//! The table compared with the types, and specs compared with the options they were made of.
 
 use record::document::EffectiveOption;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::effective::effective;
 use crate::testing::{given, prepared};
 
-/// A line of options of every group, which go together.
+/// Command lines with options of every group, without conflicts.
 const LINES: [&[&str]; 5] = [
     &["http://127.0.0.1:1/", "-c", "3", "--users", "4", "--think", "exp:1s", "--seed", "7", "-n", "5"],
     &[
@@ -57,7 +57,7 @@ const LINES: [&[&str]; 5] = [
     ],
 ];
 
-/// If this fails, a run that is started by its spec is another one than that of the options it was made of.
+/// If this fails, a run started from its spec differs from the run with the options the spec was made of.
 #[test]
 fn a_spec_gives_the_options_that_it_was_made_of() {
     for line in LINES {
@@ -69,7 +69,7 @@ fn a_spec_gives_the_options_that_it_was_made_of() {
     }
 }
 
-/// If this fails, the older name means something else than it did.
+/// If this fails, the older name has changed its meaning.
 #[test]
 fn callers_are_users_or_requests_in_flight() {
     let of = |line: &[&str]| given(line).spec().unwrap().given();
@@ -97,7 +97,7 @@ fn a_wrong_spec_is_refused_with_the_name_of_its_field() {
     }
 }
 
-/// If this fails, `formats/run-spec.schema.json` is not that of the types, or an option has no place in it.
+/// If this fails, `formats/run-spec.schema.json` does not match the types, or an option has no place in it.
 #[test]
 fn the_schema_is_that_of_the_types() {
     let mut schema = schemars::schema_for!(RunSpec);
@@ -145,7 +145,7 @@ fn what_was_not_given_has_its_effective_value() {
     check_option(&options, "stamps", "kernel", OptionSource::Default);
     check_option(&options, "max-head", "64KiB", OptionSource::Default);
     check_option(&options, "json", "", OptionSource::Default);
-    // Only flags that are off are empty.
+    // The only empty options are flags that are off.
     let empty: Vec<_> = options.iter().filter(|(_, option)| option.value.is_empty()).collect();
     let names: Vec<_> = empty.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(

@@ -1,23 +1,23 @@
-//! One recorded request, from each form that people have: access logs, JSON lines, HAR, vegeta's results. Pure.
+//! Parses one recorded request, from each supported form: access logs, JSON lines, HAR, vegeta's results. Pure.
 
 use serde_json::{Map, Value};
 
-/// How a recording is written.
+/// The form of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The common or combined log of a web server.
     AccessLog,
     /// One JSON object per line: path, method, headers, body.
     Json,
-    /// One result of vegeta per line. Its headers and its body are those of the response.
+    /// One result of vegeta per line. Headers and body in it are those of the response.
     Vegeta,
     /// An HTTP archive (HAR): one document.
     Archive,
-    /// Times, and no requests.
+    /// Times only, no requests.
     Times,
 }
 
-/// A request as a recording has it.
+/// A request as recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub method: String,
@@ -27,17 +27,17 @@ pub(super) struct Entry {
     pub body: Vec<u8>,
 }
 
-/// The fields that hold the target of a request, in the order in which they are looked for.
+/// The fields that may contain the target of a request, in order of preference.
 const TARGETS: [&str; 6] = ["path", "uri", "url", "request_uri", "target", "request"];
 
-/// The form of a recording whose first line this is.
+/// The form of a recording with this first line.
 pub(super) fn detect(first: &str) -> Form {
     let text = first.trim_start_matches('\u{feff}').trim();
     if !text.starts_with('{') {
         return if access_log(text).is_some() { Form::AccessLog } else { Form::Times };
     }
     match serde_json::from_str::<Map<String, Value>>(text) {
-        // An archive is rarely on one line.
+        // An archive is rarely on a single line.
         Err(_) => Form::Archive,
         Ok(object) if object.contains_key("log") => Form::Archive,
         Ok(object) if object.contains_key("latency") && object.contains_key("attack") => Form::Vegeta,
@@ -46,7 +46,7 @@ pub(super) fn detect(first: &str) -> Form {
     }
 }
 
-/// The request of a line; `None` where it has none that can be read.
+/// The request of a line; `None` if it cannot be parsed.
 pub(super) fn entry(form: Form, line: &str) -> Option<Entry> {
     let line = line.trim_start_matches('\u{feff}').trim();
     match form {
@@ -111,7 +111,7 @@ fn json(object: &Map<String, Value>) -> Option<Entry> {
 ///
 /// # Errors
 ///
-/// When the document is none.
+/// When the document is not an archive.
 pub(super) fn archive(text: &str) -> anyhow::Result<Vec<(String, Option<Entry>)>> {
     let text = text.trim_start_matches('\u{feff}');
     let document: Value = serde_json::from_str(text)
@@ -138,7 +138,7 @@ fn archived(entry: &Value) -> Option<Entry> {
     })
 }
 
-/// The path and query of a target, and the host that it names; `None` where it is neither a path nor a URL.
+/// The path and query of a target, and the host it names; `None` if it is neither a path nor a URL.
 pub(super) fn path_of(target: &str) -> Option<(&str, Option<&str>)> {
     if target.starts_with('/') {
         return Some((target.split('#').next()?, None));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The methods and paths that are sent, in order, with their instants in milliseconds, and what was left out.
+/// The methods and paths that are sent, in order, with their times in milliseconds, and what was left out.
 #[track_caller]
 fn check(options: &[&str], recording: &str, sent: &[&str], left_out: &[(&str, u64)]) -> ReplayFacts {
     let replayed = replayed(options, recording).unwrap().expect("it has requests");
@@ -45,7 +45,8 @@ const LOG: &str = r#"10.0.0.1 - ann [10/Oct/2026:13:55:36 +0000] "GET /a?x=1 HTT
 10.0.0.1 - - [10/Oct/2026:13:55:39 +0000] "GET http://evil.example/c HTTP/1.1" 200 0
 "#;
 
-/// If this fails, a replay of a production log repeats the orders of its users, or sends requests to the servers that the log names.
+/// If this fails, a replay of a production log repeats its users' orders, or sends requests to the servers named in the
+/// log.
 #[test]
 fn an_access_log_is_replayed_with_its_paths_and_without_what_changes_a_server() {
     let sent = ["0 GET /a?x=1", "1000 HEAD /b", "3000 GET /c"];
@@ -107,7 +108,7 @@ fn an_archive_and_results_of_vegeta_are_replayed() {
     assert_eq!(facts.of_other_servers, 2);
 }
 
-/// If this fails, a request that was sent a million times takes a million places.
+/// If this fails, a request that was sent a million times is stored a million times.
 #[test]
 fn a_request_is_kept_once_however_often_it_is_sent() {
     let line = "h - - [10/Oct/2026:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 1\n";
@@ -147,7 +148,7 @@ fn what_cannot_be_replayed_is_one_line() {
     assert_eq!(error, "--replay-filter needs --replay FILE");
 }
 
-/// If this fails, an option for the requests of a recording is accepted where none of them is sent.
+/// If this fails, an option for the requests of a recording is accepted although none of them is sent.
 #[test]
 fn options_for_requests_are_refused_where_only_times_are_used() {
     let times = "1.0\n2.0\n";

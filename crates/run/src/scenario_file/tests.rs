@@ -21,7 +21,7 @@ fn spec_in(folder: &Path, text: &str, more: &[&str]) -> anyhow::Result<RunSpec> 
     Ok(merged_in(folder, text, more)?.spec)
 }
 
-/// If this fails, a run is not the one that was asked for, or its record does not say who asked.
+/// If this fails, a run is not the one that was requested, or its record does not show where an option came from.
 #[test]
 fn a_typed_option_stands_before_a_set_and_that_before_the_file() {
     let merged = merged(TEXT, &["--timeout", "9s", "--set", "rate=7/s", "--set", "user=bob"]).unwrap();
@@ -38,7 +38,7 @@ fn a_typed_option_stands_before_a_set_and_that_before_the_file() {
     assert_eq!(values["targets.api.url"].value, "http://127.0.0.1:1");
 }
 
-/// If this fails, an option of the file that is of no use any more is in the way of what was typed.
+/// If this fails, an option of the file that no longer applies conflicts with a typed one.
 #[test]
 fn a_load_that_was_typed_takes_the_place_of_the_files() {
     let run = |run: &str| TEXT.replace("rate = \"5/s\"\n", run);
@@ -94,7 +94,7 @@ fn places(text: &str, more: &[&str]) -> anyhow::Result<Vec<String>> {
     Ok(plan.peers.iter().map(|peer| format!("{:?}", peer.place)).collect())
 }
 
-/// If this fails, the load goes to another server than was typed, and nobody is reported.
+/// If this fails, the load goes to another server than typed, without an error.
 #[test]
 fn options_say_where_the_targets_are_or_are_refused() {
     let one = TEXT.replace("127.0.0.1:1", "shop:80");
@@ -114,7 +114,7 @@ fn options_say_where_the_targets_are_or_are_refused() {
     }
 }
 
-/// If this fails, a scenario finds its certificates from one working directory alone.
+/// If this fails, a scenario finds its certificates from one working directory only.
 #[test]
 fn certificates_stand_beside_the_scenario() {
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn certificates_stand_beside_the_scenario() {
     }
 }
 
-/// If this fails, a scenario's record names other options when it is run by its printed spec.
+/// If this fails, the record of a scenario has other options when it is run from its printed spec.
 #[test]
 fn a_merged_spec_merges_to_itself() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn a_merged_spec_merges_to_itself() {
     assert_eq!(again.given.0["max-in-flight"].texts, ["7"]);
 }
 
-/// If this fails, a scenario is taken for a host of that name.
+/// If this fails, a scenario is mistaken for a host of that name.
 #[test]
 fn a_scenario_is_named_alone_and_in_small_letters() {
     let named = |urls: &[&str]| {

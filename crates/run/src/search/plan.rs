@@ -1,4 +1,4 @@
-//! What is searched for, with which probes, and where. Pure.
+//! The objective of a search, its probes, and where results are kept. Pure.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::environment::Environment;
 use crate::options::GivenOptions;
 use crate::values::{Count, Length};
 
-/// What a search is asked for, besides the options of its probes.
+/// The options of a search, besides those of its probes.
 #[derive(Debug, Clone)]
 pub struct SearchRequest {
     /// `p99 < 20ms and error_share < 0.1%`.
     pub objective: String,
     pub from: Option<Rate>,
     pub to: Option<Rate>,
-    /// How closely to bracket the maximum rate: a share of it.
+    /// How closely to bracket the maximum rate, as a share of it.
     pub tolerance: f64,
     pub probe_duration: Option<Length>,
-    /// Probes at most.
+    /// Maximum number of probes.
     pub probes: Count,
 }
 
-/// What is searched for, and with which probes.
+/// The objective, and the rates and lengths of the probes.
 pub struct SearchPlan {
     pub objective: Objective,
     pub aim: Aim,
-    /// How long a probe is measured, unless its rate needs more.
+    /// How long a probe is measured, unless its rate needs longer.
     pub usual: Nanos,
 }
 
 impl SearchPlan {
     /// # Errors
     ///
-    /// One line for an objective, a range or a number of probes that no search can have.
+    /// One line for an impossible objective, range or number of probes.
     pub fn of(request: &SearchRequest) -> anyhow::Result<SearchPlan> {
         let objective = Objective::parse(&request.objective)?;
         let tolerance = request.tolerance;
@@ -74,7 +74,7 @@ pub struct SearchConduct<'a> {
     pub given: GivenOptions,
     /// The results directory; each probe has its own within it.
     pub folder: &'a Path,
-    /// Options that are not those of a run.
+    /// Options that are not options of a run.
     pub options: EffectiveOptions,
     pub environment: &'a Environment<'a>,
     pub stop: &'a Arc<AtomicBool>,
@@ -82,7 +82,7 @@ pub struct SearchConduct<'a> {
     pub on_probe: &'a mut dyn FnMut(usize, &ProbeResult),
 }
 
-/// How a search prints its results, and where it keeps them.
+/// How a search prints its results, and where it stores them.
 #[derive(Debug)]
 pub struct SearchOutput {
     pub json: bool,
@@ -93,7 +93,7 @@ pub struct SearchOutput {
 }
 
 impl SearchOutput {
-    /// What the options say of it.
+    /// The output options in `given`.
     pub fn of(given: &GivenOptions) -> SearchOutput {
         SearchOutput {
             json: given.has("json"),
@@ -104,8 +104,7 @@ impl SearchOutput {
     }
 }
 
-/// What a scenario file says of its load and its thresholds: a probe has its own load, and is judged by the
-/// objective.
+/// Load and thresholds that a scenario file may set: a probe has its own load, and is judged by the objective.
 const OF_ONE_RUN: [&str; 8] =
     ["rate", "stage", "replay", "speed", "replay-column", "think", "count", "fail-if"];
 
@@ -113,7 +112,7 @@ const OF_ONE_RUN: [&str; 8] =
 ///
 /// # Errors
 ///
-/// When the rate cannot be driven.
+/// When the rate is not possible.
 pub fn probe_options(
     given: &GivenOptions,
     rate: Option<f64>,
@@ -126,7 +125,7 @@ pub fn probe_options(
     };
     let mut options = given.without(of_the_other_loop);
     if rate.is_none() && !given.names_scenario() {
-        // A closed loop without think times: nothing in it is random.
+        // A closed loop without think times: nothing is random.
         options = options.without(&["seed"]);
     }
     if given.names_scenario() {
@@ -147,7 +146,7 @@ pub fn probe_options(
 ///
 /// # Errors
 ///
-/// When it cannot be driven.
+/// When the rate is not possible.
 pub fn exact(per_s: f64) -> anyhow::Result<Rate> {
     let events = (per_s * 1e6).round();
     ensure!((1.0..1e15).contains(&events), "{per_s}/s is not a valid rate");

@@ -1,5 +1,5 @@
-//! `/metrics` for Prometheus while a run goes on. Peers are taken as hostile: few at a time, each for a short time,
-//! with small requests, and one answer a connection.
+//! `/metrics` for Prometheus during a run. Peers are assumed to be hostile: few at a time, each for a short time, with
+//! small requests, and one response per connection.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -20,10 +20,10 @@ use tokio::time;
 
 use super::state::State;
 
-/// Scrapers are few. Whoever comes beyond them finds the connection closed.
+/// There are few scrapers. Connections beyond this number are closed.
 const MOST_PEERS: usize = 16;
 
-/// From its first byte to the last of its response.
+/// From the first byte of a connection to the last byte of its response.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The smallest buffer that hyper takes; a scraper's request is a few hundred bytes.
@@ -35,7 +35,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// # Errors
 ///
-/// When the address is taken, or not this host's.
+/// When the address is in use, or is not an address of this host.
 pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let open = || format!("cannot listen on {address}; use another address for --prometheus");
     let listener = TcpListener::bind(address).with_context(open)?;
@@ -43,7 +43,7 @@ pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves until the run is over: at its end, or after one more scrape where that is waited for.
+/// Serves until the run is over: its end, or one more scrape after that if configured.
 pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("nothing was served: {error}"))?;
@@ -54,7 +54,7 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
         while !state.is_over_within(Duration::ZERO) {
             let Ok(accepted) = time::timeout(NAP, listener.accept()).await else { continue };
             let Ok((stream, _)) = accepted else {
-                // Out of descriptors, or the peer has gone: neither is helped by asking at once.
+                // Out of descriptors, or the peer has gone: an immediate retry would not help.
                 time::sleep(NAP).await;
                 continue;
             };
@@ -79,7 +79,7 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
                     .max_headers(REQUEST_HEADERS)
                     .keep_alive(false)
                     .serve_connection(TokioIo::new(stream), respond);
-                // What becomes of a peer is no matter of the run's.
+                // Errors of a peer do not concern the run.
                 let ended = time::timeout(PEER_TIMEOUT, connection).await;
                 if has_all.load(Ordering::Relaxed) && matches!(ended, Ok(Ok(()))) {
                     state.close();
@@ -92,7 +92,7 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
 }
 
 fn respond(request: &Request<Incoming>, is_local: bool, state: &State) -> Response<Full<Bytes>> {
-    // A page of a browser on this host can reach loopback under a name of its own.
+    // A web page open on this host can reach loopback under a host name of its choice (DNS rebinding).
     if is_local && !request.headers().get_all(HOST).iter().all(names_this_host) {
         return plain(StatusCode::FORBIDDEN, "this is served under a name of this host only\n");
     }
@@ -112,7 +112,7 @@ fn respond(request: &Request<Incoming>, is_local: bool, state: &State) -> Respon
     }
 }
 
-/// Over loopback: an address of it, `localhost`, or the name of this host, which distributions map to loopback.
+/// On loopback: a loopback address, `localhost`, or the name of this host, which distributions map to loopback.
 fn names_this_host(host: &HeaderValue) -> bool {
     let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
     let name = authority.host();

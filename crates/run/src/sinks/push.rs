@@ -1,4 +1,4 @@
-//! Pushes OTLP metrics over HTTP. A push that fails disturbs nothing: it is counted, and told at the end.
+//! Pushes OTLP metrics over HTTP. A failed push disturbs nothing: it is counted, and reported at the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use anyhow::{bail, ensure};
 use super::state::State;
 use crate::secrets;
 
-/// A collector that takes longer gets the next push.
+/// A slower collector gets the next push instead.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The URL to push to: OTLP's own path is added if there is none.
 ///
 /// # Errors
 ///
-/// When it is no URL of HTTP.
+/// When it is not an HTTP URL.
 pub(super) fn url(text: &str) -> anyhow::Result<String> {
     let shown = secrets::url(text);
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -39,7 +39,7 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     Ok(url)
 }
 
-/// Pushes every this often, and once more when the run has ended.
+/// Pushes at every interval `every`, and once more when the run has ended.
 pub(super) fn keep_pushing(url: &str, every: Duration, state: &Arc<State>) -> Result<(), String> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PUSH_TIMEOUT))
@@ -97,7 +97,7 @@ mod tests {
         ] {
             assert_eq!(url(text).unwrap(), expected);
         }
-        // If this fails, a typing error shows a password to everybody who looks over the shoulder.
+        // If this fails, a typing error prints a password on the screen.
         for text in
             ["ftp://u:hunter2@host", "u:hunter2@host", "http://u:hunter2@h o/", "http:///?key=hunter2"]
         {

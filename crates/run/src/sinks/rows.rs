@@ -1,4 +1,4 @@
-//! Writes a row a second into a file, a pipe or standard output.
+//! Writes one row per second into a file, a pipe or standard output.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -9,11 +9,11 @@ use anyhow::Context;
 use export::rows::{self, Form};
 use record::Second;
 
-/// One of the files that get rows, or standard output.
+/// A file that gets rows, or standard output.
 #[derive(Debug, Clone)]
 pub(super) struct RowPlan {
     pub form: Form,
-    /// As it is typed, for messages.
+    /// The option as typed, for messages.
     pub option: &'static str,
     pub path: PathBuf,
 }
@@ -25,7 +25,7 @@ impl RowPlan {
     }
 }
 
-/// Opens the file, in place of what was there.
+/// Opens the file, truncating it.
 pub(super) fn open(plan: &RowPlan) -> anyhow::Result<Box<dyn Write + Send>> {
     if plan.is_stdout() {
         return Ok(Box::new(io::stdout()));
@@ -36,7 +36,7 @@ pub(super) fn open(plan: &RowPlan) -> anyhow::Result<Box<dyn Write + Send>> {
     Ok(Box::new(file))
 }
 
-/// Until the queue is dropped. After an error the rest is taken and thrown away: the run goes on.
+/// Writes rows until the queue is dropped. After an error the remaining rows are discarded: the run goes on.
 pub(super) fn write(
     form: Form,
     mut out: Box<dyn Write + Send>,
@@ -49,14 +49,14 @@ pub(super) fn write(
             lost += 1;
             continue;
         }
-        // In one write, so that a reader finds whole lines.
+        // In one write, so that a reader sees whole lines.
         let mut line = Vec::new();
         let written = rows::row(form, &second, &mut line).and_then(|()| out.write_all(&line));
         error = written.and_then(|()| out.flush()).err();
         lost += u64::from(error.is_some());
     }
     match error {
-        // Whoever read us has read enough.
+        // The reader closed the pipe: it has read enough.
         Some(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Some(error) => Err(format!("{lost} rows were not written: {error}")),
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! What the sinks see of the run: its totals, and how far it is.
+//! The state of the run that sinks read: its totals and its stage.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use export::{Facts, Snapshot};
 use record::{Interval, Second};
 use units::Nanos;
 
-/// What the threads of the sinks share with the collector's.
+/// Shared by the sinks' threads and the collector's.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) run: Mutex<Run>,
@@ -15,14 +15,14 @@ pub(super) struct State {
     moved_on: Condvar,
 }
 
-/// How far the run is.
+/// The stage of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RunStage {
     #[default]
     Running,
-    /// All figures are known.
+    /// The run has ended; all figures are final.
     Ended,
-    /// Nobody is waited for any more.
+    /// Sinks must end now.
     Over,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Run {
 }
 
 impl State {
-    /// Makes something of the run as it stands; `None` before it has begun.
+    /// Calls `make` with the current state of the run; `None` before the run has begun.
     pub(super) fn snapshot<T>(&self, make: impl FnOnce(&Snapshot<'_>) -> T) -> Option<T> {
         // Copied under the lock and rendered outside of it.
         let (facts, total, last, at) = {
@@ -45,12 +45,12 @@ impl State {
         Some(make(&Snapshot { facts: &facts, total: &total, last: last.as_ref(), at }))
     }
 
-    /// Whether the run ends within this time.
+    /// Waits for at most `time`; returns whether the run has ended.
     pub(super) fn ends_within(&self, time: Duration) -> bool {
         self.reaches_within(RunStage::Ended, time)
     }
 
-    /// Whether nobody is waited for any more within this time.
+    /// Waits for at most `time`; returns whether sinks must end.
     pub(super) fn is_over_within(&self, time: Duration) -> bool {
         self.reaches_within(RunStage::Over, time)
     }
@@ -61,7 +61,7 @@ impl State {
         *waited.unwrap_or_else(PoisonError::into_inner).0 >= wanted
     }
 
-    /// A scraper has the last totals, or will not come.
+    /// Ends the wait for a last scrape: it happened, or will not happen.
     pub(super) fn close(&self) {
         self.reach(RunStage::Over);
     }
@@ -72,7 +72,7 @@ impl State {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Run> {
-        // A sink that panicked changed nothing.
+        // Ignores poisoning: a sink that panicked has changed nothing.
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

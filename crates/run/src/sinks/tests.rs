@@ -1,4 +1,4 @@
-//! Sinks of a planted run, over real sockets and files; every one that fails must leave the run alone.
+//! Sinks of a planted run, over real sockets and files; no failure of a sink may affect the run.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -47,7 +47,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
     respond
 }
 
-/// The port that was free a moment ago.
+/// An address that was free a moment ago.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -79,7 +79,7 @@ fn the_endpoint_shows_the_run_as_it_stands() {
     assert!(TcpStream::connect(address).is_err(), "it serves on after the run");
 }
 
-/// If this fails, any page in a browser on this host reads what is tested: its name can be made to mean loopback.
+/// If this fails, a web page open on this host can read the results: its name can be made to resolve to loopback.
 #[test]
 fn the_endpoint_is_reached_under_a_name_of_this_host_only() {
     let address = free();
@@ -108,7 +108,7 @@ fn the_endpoint_is_reached_under_a_name_of_this_host_only() {
     assert_eq!(sinks.finish(&|| false, &|_| {}), [""; 0]);
 }
 
-/// If this fails, a scraper that comes every 15 s never sees how a run ended.
+/// If this fails, a scraper with an interval of 15 s never sees the end of a run.
 #[test]
 fn the_endpoint_waits_for_one_last_scrape() {
     let address = free();
@@ -142,10 +142,10 @@ fn a_stop_ends_the_wait_for_a_last_scrape() {
     }
 }
 
-/// Above what the endpoint reads of a request.
+/// More than the endpoint reads of a request.
 const REFUSED_BYTES: usize = 100_000;
 
-/// If this fails, anybody who reaches the port can take this process's descriptors.
+/// If this fails, anybody who can reach the port can use up this process's descriptors.
 #[test]
 fn silent_peers_beyond_a_few_are_turned_away() {
     let address = free();
@@ -191,7 +191,7 @@ fn rows_arrive_in_full_and_in_order() {
     assert_eq!(indices, (0..20).collect::<Vec<_>>());
 }
 
-/// As with `--jsonl - | reader`: if this fails, a reader of the other end finds half a line, or none.
+/// As with `--jsonl - | reader`: if this fails, the reader sees partial lines, or none.
 #[test]
 fn rows_come_out_of_a_pipe_whole() {
     for form in [export::rows::Form::Jsonl, export::rows::Form::Csv] {
@@ -240,7 +240,7 @@ fn a_reader_that_sleeps_loses_rows_and_holds_nobody_up() {
     );
 }
 
-/// If this fails, totals on a dashboard are lower than the run's, because somebody looked in the wrong moment.
+/// If this fails, totals on a dashboard are lower than the run's, because a sink was reading at that moment.
 #[test]
 fn what_is_measured_while_somebody_looks_is_not_lost() {
     let address = free();

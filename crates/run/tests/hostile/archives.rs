@@ -1,4 +1,4 @@
-//! Archives of a far side: what is unpacked is a record's files in the folder, whatever the archive says.
+//! Archives from a remote host: only a record's files are extracted into the folder, whatever the archive contains.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +24,7 @@ const NAMES: [&str; 10] = [
     "./clock.json",
 ];
 
-/// Unpacks into a folder next to a file that must stay as it is.
+/// Extracts into a folder next to a file that must not change.
 pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
     let root = root.to_owned();
     fs::write(root.join("outside"), "mine").expect("the test's folder can be written");
@@ -37,7 +37,7 @@ pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
     })
 }
 
-/// An archive of a few entries, of which some are hostile, damaged or not.
+/// An archive of a few entries, some of which may be hostile or damaged.
 pub fn archive(draw: &mut Draw) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
     for _ in 0..draw.below(5) {

@@ -1,9 +1,9 @@
 //! Hostile input, drawn at random: record folders, the lines of an observer on another host, and the archive that it
-//! sends. Each of 20,000 cases (`-- --long`: a million) must end in a value or in an error: no panic, no hang, no growth
+//! sends. Each of 20,000 cases (`-- --long`: a million) must end in a value or an error: no panic, no hang, no growth
 //! of memory, and no file outside the folder.
 //!
-//! Each fuzzer runs in a process with limits on memory and time. A case is drawn from its number alone: one that fails
-//! is repeated with `-- NAME --case NUMBER`.
+//! Each fuzzer runs in a process with limits on memory and time. A case depends on its number only: a failing case is
+//! repeated with `-- NAME --case NUMBER`.
 
 mod archives;
 mod mutation;
@@ -33,10 +33,10 @@ const FUZZERS: [(&str, Fuzzer); 3] =
 const CASES: u64 = 20_000;
 const LONG: u64 = 1_000_000;
 
-/// All memory of the process: its code, the stacks of its threads, and the largest document that is read.
+/// Memory limit of the process: its code, the stacks of its threads, and the largest document that is read.
 const MEMORY: u64 = 768 << 20;
 
-/// By which the memory in use may grow after [`WARM_UP`] cases: a document of 16 MiB may be read, and parsed.
+/// How much memory in use may grow after [`WARM_UP`] cases: a document of 16 MiB may be read, and parsed.
 const GROWTH_KIB: u64 = 128 << 10;
 const WARM_UP: u64 = 1_000;
 
@@ -78,7 +78,7 @@ fn within_limits(name: &str, cases: std::ops::Range<u64>) -> ExitCode {
     let mut run = fuzzer(folder.path());
     let at = Arc::new(AtomicU64::new(u64::MAX));
     watch(Arc::clone(&at));
-    // The readers catch panics of libraries, which would print each of them.
+    // The readers catch panics of libraries; the default hook would print each of them.
     std::panic::set_hook(Box::new(|_| {}));
     let mut warm = u64::MAX;
     for case in cases {
@@ -112,7 +112,7 @@ fn watch(at: Arc<AtomicU64>) {
     });
 }
 
-/// For the one who runs the test; nobody may be there to read it.
+/// Prints a line for whoever runs the test; ignores a closed output.
 fn say(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -5,7 +5,7 @@ pub struct Draw {
     state: u64,
 }
 
-/// What parsers trip over.
+/// Numbers that parsers stumble over.
 const NUMBERS: [&str; 10] = [
     "0",
     "-1",
@@ -40,7 +40,7 @@ impl Draw {
         schedule::next_splitmix64(&mut self.state)
     }
 
-    /// Below `end`, which is not 0.
+    /// A number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.number() % end as u64) as usize
     }
@@ -80,7 +80,7 @@ impl Draw {
         }
     }
 
-    /// The digits after `at` become another number.
+    /// Replaces the digits after `at` by another number.
     fn replace_number(&mut self, bytes: &mut Vec<u8>, at: usize) {
         let Some(from) = bytes[at..].iter().position(u8::is_ascii_digit).map(|from| at + from) else {
             return;

@@ -9,7 +9,7 @@ use run::companion::{archive, wire};
 use crate::archives;
 use crate::mutation::Draw;
 
-/// More than the exchanges of any run of this test.
+/// More exchanges than any run of this test has.
 const MOST_EXCHANGES: usize = 1_000;
 
 /// Compares clocks until the far side closes its record, and unpacks what follows.

@@ -1,4 +1,4 @@
-//! Folders of records: the golden ones, damaged, with links, pipes and huge files in the place of files.
+//! Folders of records: the golden ones, damaged, with links, pipes and huge files in place of files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -67,7 +67,7 @@ fn damage(path: &Path, mut bytes: Vec<u8>, draw: &mut Draw) {
     }
 }
 
-/// All that reads a record.
+/// Calls every reader of a record.
 fn read(folder: &Path) {
     let _ = record::kind_of(folder);
     let _ = record::import::is_import(folder);

@@ -1,4 +1,4 @@
-//! Each distribution against its closed form, by chi-square over all its values.
+//! Each distribution compared with its closed form, by a chi-square test over all its values.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn counts(distribution: Distribution) -> Vec<u64> {
     counts
 }
 
-/// The statistic of a right generator exceeds its degrees of freedom k by 2 sqrt(k x) + 2 x with a probability of at
+/// The statistic of a correct generator exceeds its degrees of freedom k by 2 sqrt(k x) + 2 x with a probability of at
 /// most e^-x (Laurent and Massart, 2000): x = 14 is one in a million.
 #[track_caller]
 fn check(text: &str, probability: impl Fn(f64, f64) -> f64) {
@@ -95,7 +95,7 @@ fn a_sequence_goes_round() {
     assert_eq!(parse(&format!("sequence 0 {}", u64::MAX)).unwrap().value(1, 3, 2), 3);
 }
 
-/// If this fails, a run asks for rows that do not exist, or never for the first or the last.
+/// If this fails, a run requests rows that do not exist, or never the first or the last one.
 #[test]
 fn bounds_are_kept_and_reached() {
     for name in names() {

@@ -1,10 +1,10 @@
-//! The schema in `formats/` is that of the types, and takes what the reader takes.
+//! The schema in `formats/` matches the types, and accepts what the parser accepts.
 
 use std::path::Path;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/scenario.schema.json");
 
-/// `UPDATE_FORMATS=1 cargo test -p scenario formats` writes it again.
+/// `UPDATE_FORMATS=1 cargo test -p scenario formats` rewrites it.
 #[test]
 fn the_schema_is_that_of_the_types() {
     let text = format!("{:#}\n", crate::schema::generated());
@@ -18,7 +18,7 @@ fn the_schema_is_that_of_the_types() {
     );
 }
 
-/// If this fails, editors underline what the program takes, or let through what it refuses.
+/// If this fails, editors mark what the program accepts, or let through what it refuses.
 #[test]
 fn the_schema_takes_the_scenarios_that_are_shipped() {
     let schema = jsonschema::validator_for(&crate::schema::generated()).unwrap();

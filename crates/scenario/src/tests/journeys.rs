@@ -1,4 +1,4 @@
-//! Journeys over a session of the codec: requests as bytes, answers as bytes, and what follows from them.
+//! Journeys over a session of the codec: requests as bytes, responses as bytes, and what follows from them.
 
 use codec::web::{OriginPlan, Parts, Script, Web, WebSettings};
 use codec::{Event, Judgement, Key, Next, Origin, Protocol, Session};
@@ -42,14 +42,14 @@ fn web(text: &str, files: &[(&str, &str)]) -> Web<Scenario> {
     Web::new(scenario, parts).unwrap()
 }
 
-/// What one step came to.
+/// The result of one step.
 struct Taken {
     request: String,
     judgement: Judgement,
     next: Next<Journey>,
 }
 
-/// Sends the journey's request, and responses it.
+/// Sends the journey's request, and feeds it `response`.
 fn take(web: &Web<Scenario>, journey: Journey, response: &str) -> Taken {
     let mut session = web.session(Origin(0));
     let mut out = Vec::new();
@@ -95,13 +95,13 @@ fn what_an_answer_gave_goes_with_the_next_request() {
     assert_eq!(think, Nanos::from_millis(5));
     assert_eq!(web.route(&journey).kind, 2);
 
-    // Nothing in it is filled in, but for the cookie.
+    // Nothing in it is filled in except the cookie.
     let out = take(&web, journey, &response("204 No Content", "", ""));
     assert!(out.request.starts_with("GET /logout HTTP/1.1\r\n") && out.request.contains("Cookie: sid=s1"));
     assert!(matches!(out.next, Next::End));
 }
 
-/// If this fails, a step goes on from a response that was not wanted, and its figures are of something else.
+/// If this fails, a step continues from an unexpected response, and its figures measure something else.
 #[test]
 fn a_journey_ends_with_the_first_step_that_fails() {
     let web = web(SHOP, USERS);
@@ -111,7 +111,7 @@ fn a_journey_ends_with_the_first_step_that_fails() {
         ("200 OK", LOGIN, r#"{"other":"t"}"#, Judgement::CheckFailed),
         ("200 OK", "", r#"{"token":"t"}"#, Judgement::CheckFailed),
         ("200 OK", LOGIN, r#"{"token":"t""#, Judgement::CheckFailed),
-        // It would end the line of a header.
+        // It would end the header line.
         ("200 OK", LOGIN, r#"{"token":"t\r\nX: y"}"#, Judgement::CheckFailed),
     ] {
         let taken = take(&web, web.begin(0), &response(status, headers, body));
@@ -127,7 +127,7 @@ fn a_journey_ends_with_the_first_step_that_fails() {
     assert!(matches!(item.next, Next::End));
 }
 
-/// If this fails, a server that answers without end takes the memory of the client.
+/// If this fails, a server that responds without end uses up the client's memory.
 #[test]
 fn of_a_long_answer_only_the_beginning_is_looked_at() {
     let text = format!("[defaults]\nkeep_body = \"64B\"\n{}", SHOP.replace("[vars]\nunused = \"x\"", ""));

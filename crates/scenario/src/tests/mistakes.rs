@@ -1,4 +1,4 @@
-//! What a user reads for every mistake that we could think of: where, what, what to do, in one line.
+//! The message for every mistake that we could think of: where, what, what to do, in one line.
 
 use expect_test::{Expect, expect};
 
@@ -168,7 +168,7 @@ fn parts_that_are_missing_or_too_many() {
     );
 }
 
-/// If this fails, an error tells what nobody may read.
+/// If this fails, an error shows what nobody may read.
 #[test]
 fn a_url_from_the_environment_that_is_none() {
     let text = "[targets.api]\nurl = \"{{env.TOKEN}}://h\"\n[[request]]\npath = \"/\"";
@@ -176,7 +176,7 @@ fn a_url_from_the_environment_that_is_none() {
         .assert_eq(&compile(text, &[], &[]).unwrap_err().to_string());
 }
 
-/// If this fails, a run goes without the identity that was asked for, or trusts what it was reported not to.
+/// If this fails, a run goes without the client certificate that was requested, or trusts what it must not.
 #[test]
 fn tls_that_cannot_be_meant() {
     let check = |tls: &str, wanted: &Expect| {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::{Draft, Mistake, Scenario, Surroundings};
 
-/// A scenario from its text, with the files that it names.
+/// Compiles a scenario from its text, with the files that it names.
 pub(super) fn compile(text: &str, sets: &[&str], files: &[(&str, &str)]) -> Result<Scenario, Mistake> {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let files: BTreeMap<&str, &str> = files.iter().copied().collect();
@@ -25,7 +25,7 @@ pub(super) fn compile(text: &str, sets: &[&str], files: &[(&str, &str)]) -> Resu
     draft.compile(&Surroundings { seed: 7, read: &read, environment: &environment, now: 1_704_067_200 })
 }
 
-/// Puts the least around `text` that makes it a scenario.
+/// Adds the minimum around `text` that makes it a scenario.
 pub(super) fn with_target(text: &str) -> String {
     format!("[targets.api]\nurl = \"http://127.0.0.1:8080\"\n{text}")
 }

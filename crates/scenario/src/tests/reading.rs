@@ -1,4 +1,4 @@
-//! What files come to: requests as they would be sent, settings, rows, limits.
+//! What files compile to: requests as they would be sent, settings, rows, limits.
 
 use codec::web::Script;
 use expect_test::{Expect, expect};
@@ -13,7 +13,7 @@ fn check(text: &str, files: &[(&str, &str)], wanted: &Expect) {
     wanted.assert_eq(&scenario.preview(3, &redacted));
 }
 
-/// As a caller may do it.
+/// Redacts a header, as a user of the crate might.
 fn redacted(line: &str) -> String {
     match line.split_once(": ") {
         Some((name @ ("Authorization" | "X-Api-Key"), _)) => format!("{name}: (redacted)"),
@@ -71,7 +71,7 @@ fn requests_are_made_of_all_that_is_said() {
     );
 }
 
-/// If this fails, a variable arrives as something else than it says.
+/// If this fails, a variable is sent with another value than it has.
 #[test]
 fn what_a_variable_holds_is_written_for_its_place_once() {
     check(
@@ -111,7 +111,7 @@ fn what_a_variable_holds_is_written_for_its_place_once() {
     );
 }
 
-/// If this fails, what nobody may read is in the log of a build.
+/// If this fails, secrets appear in a build log.
 #[test]
 fn what_came_from_the_environment_is_not_shown() {
     let text = r#"
@@ -307,7 +307,7 @@ fn settings_come_with_their_places_and_sets_lie_over_them() {
     .assert_eq(&scenario.preview(1, &redacted));
 }
 
-/// If this fails, two callers log in as one user, or a run does not end where its data does.
+/// If this fails, two journeys log in as one user, or a run does not end when its data is used up.
 #[test]
 fn rows_that_are_used_once_bound_the_run() {
     let text = with_target(
@@ -329,10 +329,10 @@ fn rows_that_are_used_once_bound_the_run() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// If this fails, a row of a file or a value from a command line sends headers and requests of its own.
+    /// If this fails, a row of a file or a value from a command line can inject headers and requests.
     #[test]
     fn no_value_adds_a_line_to_a_request(value in "(?s).{0,40}") {
-        // Braces are no value: they name one.
+        // Braces are not a value: they refer to one.
         prop_assume!(!value.contains("{{"));
         let text = with_target(
             "[vars]\nv = \"\"\n[[request]]\npath = \"/{{v}}/{{v|path}}\"\nquery = { a = \"{{v}}\" }\n[[request]]\npath = \"/\"\nheaders = { X = \"a{{v}}\" }",

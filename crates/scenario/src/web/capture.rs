@@ -1,7 +1,7 @@
-//! Values taken from a response for the steps that follow, and what else a response is looked at for.
+//! Values taken from a response for later steps, and other places that checks look at.
 //!
-//! Everything here is bounded: the response by how much of it was kept, a value by [`VALUE_BYTES`], the time by
-//! expressions that cannot run away.
+//! Everything here is bounded: the response by how much of it was kept, a value by [`VALUE_BYTES`], the time by regular
+//! expressions without backtracking.
 
 use codec::FailedCheck;
 use codec::web::ReceivedResponse;
@@ -21,7 +21,7 @@ pub(crate) struct Capture {
     pub regex: Option<Regex>,
     /// The value if there is none.
     pub default: Option<String>,
-    /// What the texts that use it want of it.
+    /// What the texts that use the value require of it.
     pub needs: Needs,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum From {
     Body,
 }
 
-/// One thing that must hold of a response.
+/// A condition on a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub at: From,
@@ -49,7 +49,7 @@ pub(crate) enum Wanted {
 }
 
 impl Capture {
-    /// The value, if there is one that may stand where it is used.
+    /// The value, if there is one that is valid where it is used.
     pub(crate) fn take(&self, response: &ReceivedResponse) -> Option<String> {
         let found = match (&self.from, &self.regex) {
             (From::Body, Some(regex)) => group(regex, &response.body, response.cut),
@@ -64,7 +64,7 @@ impl Capture {
         self.from.reads_body()
     }
 
-    /// That there was no value, or none that fits.
+    /// The failed check: there was no value, or none that is valid.
     #[cold]
     pub(crate) fn failed(&self, response: &ReceivedResponse) -> FailedCheck {
         let pattern = self.regex.as_ref().map(|regex| format!(" that matches `{regex}`")).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Capture {
 }
 
 impl From {
-    /// A check of this place, what it expected there, and what is there.
+    /// A failed check of this place, with what was expected there, and what was found.
     #[cold]
     fn failed(&self, expected: &str, response: &ReceivedResponse) -> FailedCheck {
         let place = match self {
@@ -83,7 +83,7 @@ impl From {
             From::Body => "body".to_owned(),
         };
         let found = match self {
-            // What a cookie holds is mostly a session.
+            // The value of a cookie is usually a session ID.
             From::Cookie(_) => self.text(response).map(|_| "a value".to_owned()),
             From::Body => Some(String::from_utf8_lossy(&response.body).into_owned()),
             _ => self.text(response).map(|text| format!("{}: {text}", self.last_name())),
@@ -95,7 +95,7 @@ impl From {
         FailedCheck::new(format!("{place}: expected {expected}"), found.as_bytes())
     }
 
-    /// By which a secret is known as one.
+    /// The name that decides whether the value is a secret.
     fn last_name(&self) -> &str {
         match self {
             From::Json(pointer) => pointer.last_name(),
@@ -122,7 +122,7 @@ impl From {
 }
 
 impl Look {
-    /// That it does not hold of `response`.
+    /// The failed check: the condition does not hold for `response`.
     #[cold]
     pub(crate) fn failed(&self, response: &ReceivedResponse) -> FailedCheck {
         let expected = match &self.wanted {
@@ -160,12 +160,12 @@ impl Look {
     }
 }
 
-/// What stands at `pointer`. Of a response that was cut nothing is known: the rest may hold the same key again.
+/// The value at `pointer`. Nothing is known about a response that was cut: the rest may contain the same key again.
 fn in_json(pointer: &Pointer, response: &ReceivedResponse) -> Result<Option<Box<RawValue>>, NoJson> {
     if response.cut { Err(NoJson) } else { pointer.find(&response.body) }
 }
 
-/// Whether two values of JSON are one: 1 and 1.0 are.
+/// Whether two JSON values are equal: 1 and 1.0 are.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -177,14 +177,14 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The first group, or all that was found if there is none. What ends where the text was cut may be half a value.
+/// The first group, or the whole match if there is none. A match that ends where the text was cut may be incomplete.
 fn group(regex: &Regex, text: &[u8], cut: bool) -> Option<String> {
     let found = regex.captures(text)?;
     let part = found.get(1).or_else(|| found.get(0)).filter(|part| !cut || part.end() < text.len())?;
     String::from_utf8(part.as_bytes().to_vec()).ok()
 }
 
-/// The longest value that is kept. Tokens of half this size are seen in practice.
+/// Maximum length of a value that is kept. Tokens of half this size occur in practice.
 pub(crate) const VALUE_BYTES: usize = 8 << 10;
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
             (cookie("sid"), None, Some("def")),
             (cookie("other"), None, None),
             (From::Body, Some(r#"csrf="([^"]+)""#), Some("xyz")),
-            // What follows the JSON makes it none.
+            // Data after the JSON makes it invalid.
             (json("/data/token"), None, None),
         ] {
             assert_eq!(capture(from, regex).take(&response).as_deref(), value);
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// If this fails, a response puts lines of its own into the next request, or as much memory as it likes.
+    /// If this fails, a response injects lines into the next request, or uses as much memory as it likes.
     #[test]
     fn a_value_that_does_not_fit_its_place_is_none() {
         let token = From::Json(Pointer::parse("/t").unwrap());
@@ -253,11 +253,11 @@ mod tests {
         assert_eq!(with_default.take(&with("a\r\n")).as_deref(), Some("d"));
     }
 
-    /// If this fails, a page that says the server is down passes for a response without an error.
+    /// If this fails, an HTML page that reports an outage passes for a response without an error.
     #[test]
     fn what_is_no_json_or_was_cut_passes_no_check_of_json() {
         let page = response(&[], "<html>down</html>");
-        // What was kept is JSON of its own, and not all that was sent.
+        // What was kept is valid JSON, but not all that was sent.
         let cut = ReceivedResponse { cut: true, ..response(&[], "{}") };
         let wanted = [
             Wanted::Exists(false),

@@ -1,4 +1,4 @@
-//! One request of the file to a step over HTTP: what it says, and what is wanted of its response.
+//! From one request of the file to an HTTP step: the request, and what its response must satisfy.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::steps::Common;
 use crate::template::{Cut, Piece, Template, cut};
 use crate::values::{CaptureSpec, CaptureTable, Matcher, Named, Scalar};
 
-/// Reads what `own` asks of the server `target`. Its number among the prepared requests is given later.
+/// Compiles the request `own` to the server `target`. Its number among the prepared requests is set later.
 pub(crate) fn compile(
     request: &Spanned<Request>,
     target: u16,
@@ -49,7 +49,7 @@ pub(crate) fn compile(
     Ok(step)
 }
 
-/// Headers as they are written, in the order of their names.
+/// Headers as written, in the order of their names.
 pub(crate) fn headers(given: &Named<Scalar>, scope: &mut Scope<'_>) -> Result<Vec<(String, Template)>, Slip> {
     given
         .iter()
@@ -132,7 +132,7 @@ fn path(own: &Request, span: &Span, scope: &mut Scope<'_>) -> Result<Template, S
     Ok(path)
 }
 
-/// The body, and the type that goes with it.
+/// The body, and its content type.
 fn body(
     own: &Request,
     common: &Common<'_>,
@@ -179,7 +179,7 @@ fn json_body(given: &Spanned<Json>, scope: &mut Scope<'_>) -> Result<Template, S
     let span = given.span();
     let mut out = Template::default();
     match given.get_ref() {
-        // A text is JSON itself, so that what was copied from elsewhere need not be turned into TOML.
+        // A text is JSON itself, so that JSON copied from elsewhere need not be turned into TOML.
         Json::String(text) => {
             let value: Json = serde_json::from_str(text).map_err(|error| {
                 Slip::new(&span, format!("not JSON: {error}; values in it need quotes: \"{{{{name}}}}\""))
@@ -259,7 +259,7 @@ fn checks(own: &Expect, defaults: &Expect, scope: &mut Scope<'_>) -> Result<Chec
     Ok(checks)
 }
 
-/// What of the defaults the request does not say itself.
+/// The conditions of the defaults that the request does not override.
 fn looks_not_in(defaults: &Expect, own: &Expect, sources: &Sources) -> Result<Vec<Look>, Slip> {
     let mut rest = defaults.clone();
     rest.headers.retain(|name, _| !own.headers.contains_key(name));
@@ -358,7 +358,7 @@ fn json_pointer(text: &str, span: &Span, sources: &Sources) -> Result<Pointer, S
 
 fn regex(text: &Spanned<String>) -> Result<Regex, Slip> {
     Regex::new(text.get_ref()).map_err(|error| {
-        // The last line of the error says what is wrong; those before it draw the expression.
+        // The last line of the error has the message; the lines before it draw the expression.
         let message = error.to_string();
         let last = message.lines().last().unwrap_or("").trim().trim_start_matches("error: ");
         Slip::new(&text.span(), format!("`{}` is not a regular expression: {last}", text.get_ref()))

@@ -1,6 +1,6 @@
-//! Dates as servers write them in cookies: RFC 6265, section 5.1.1, which takes whatever was ever seen.
+//! Dates in cookies: RFC 6265, section 5.1.1, which accepts every format that servers have used.
 
-/// Seconds of Unix time. `None` where the text is no date.
+/// Unix seconds. `None` if the text is not a date.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let mut date = Date::default();
     let is_delimiter = |c: char| !(c.is_ascii_alphanumeric() || c == ':' || !c.is_ascii());
@@ -28,7 +28,7 @@ struct Date {
 }
 
 impl Date {
-    /// Each token is the first of these that it can be and that is still wanted.
+    /// Each token becomes the first of these that it can be and that is still missing.
     fn take(&mut self, token: &str) {
         if self.time.is_none() {
             self.time = time(token);
@@ -60,7 +60,7 @@ fn time(token: &str) -> Option<(i64, i64, i64)> {
     Some((leading(hour, 1..=2)?, leading(minute, 1..=2)?, leading(parts.next()?, 1..=2)?))
 }
 
-/// The number that a token begins with, if it has as many digits as allowed.
+/// The leading number of a token, if its number of digits is allowed.
 fn leading(token: &str, digits: std::ops::RangeInclusive<usize>) -> Option<i64> {
     let end = token.find(|c: char| !c.is_ascii_digit()).unwrap_or(token.len());
     if digits.contains(&end) { token[..end].parse().ok() } else { None }
@@ -73,7 +73,7 @@ fn month(token: &str) -> Option<i64> {
 
 /// Days from 1970-01-01 to this date of the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March here, so that the day of a leap year is the last.
+    // Years begin in March here, so that the leap day is the last day.
     let year = if month <= 2 { year - 1 } else { year };
     let from_march = (month + 9) % 12;
     let era = year.div_euclid(400);

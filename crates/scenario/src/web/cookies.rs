@@ -1,9 +1,9 @@
-//! The cookies of one journey: the part of RFC 6265 that a client needs within a minute or an hour.
+//! The cookies of one journey: the part of RFC 6265 that a client needs for a minute or an hour.
 //!
-//! What is left out: a positive age is taken to outlast the journey, so nothing expires by waiting; there is no list
-//! of public suffixes, only the rule that a domain of one label is none.
+//! Left out: a positive age is assumed to outlast the journey, so nothing expires by waiting; there is no list of
+//! public suffixes, only the rule that a domain of a single label is invalid.
 
-/// Cookies kept for a journey. Bounded: a server decides neither how many nor how large.
+/// Cookies kept for a journey. Bounded, so that a server cannot decide how many there are or how large.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Jar {
     cookies: Vec<Cookie>,
@@ -14,13 +14,13 @@ struct Cookie {
     name: String,
     value: String,
     domain: String,
-    /// Only for the host that set it.
+    /// Sent only to the host that set it.
     host_only: bool,
     path: String,
     secure: bool,
 }
 
-/// Where a request goes: what decides which cookies it sets and carries.
+/// The destination of a request, which decides which cookies it may set and carry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// In lower case.
@@ -40,7 +40,7 @@ pub(crate) struct SetCookie<'a> {
 }
 
 impl<'a> SetCookie<'a> {
-    /// RFC 6265, section 5.2. `None` where the line sets nothing.
+    /// RFC 6265, section 5.2. `None` if the line sets nothing.
     pub(crate) fn parse(line: &'a [u8]) -> Option<SetCookie<'a>> {
         let line = std::str::from_utf8(line).ok().filter(|line| line.len() <= COOKIE_BYTES)?;
         if line.chars().any(|c| c.is_control() && c != '\t') {
@@ -52,13 +52,13 @@ impl<'a> SetCookie<'a> {
         (!name.is_empty()).then_some(SetCookie { name, value: value.trim(), attributes })
     }
 
-    /// The last attribute of this name.
+    /// The last attribute with this name.
     fn attribute(&self, name: &str) -> Option<&'a str> {
         let pairs = self.attributes.split(';').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         pairs.rev().find(|(own, _)| own.trim().eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// Whether it takes the cookie away. `now` is in seconds of Unix time.
+    /// Whether it deletes the cookie. `now` is in Unix seconds.
     fn is_over(&self, now: i64) -> bool {
         let age = self.attribute("max-age").filter(|age| is_whole(age));
         match age {
@@ -69,7 +69,7 @@ impl<'a> SetCookie<'a> {
 }
 
 impl Jar {
-    /// Takes in a `Set-Cookie` line of a response from `place`.
+    /// Handles a `Set-Cookie` line of a response from `place`.
     pub(crate) fn store(&mut self, line: &[u8], place: Place<'_>, now: i64) {
         let Some(set) = SetCookie::parse(line) else { return };
         let Some((domain, host_only)) = domain(&set, place.host) else { return };
@@ -77,7 +77,7 @@ impl Jar {
         let given_path = set.attribute("path").filter(|path| path.starts_with('/'));
         let bound = set.name.starts_with("__Host-");
         let unfit = bound && (!host_only || given_path != Some("/"));
-        // A cookie that is only for TLS, or says so by its name, is not taken from anywhere else.
+        // A cookie that is only for TLS, or whose name requires it, is not accepted over anything else.
         if ((secure || bound || set.name.starts_with("__Secure-")) && !(secure && place.secure)) || unfit {
             return;
         }
@@ -92,7 +92,7 @@ impl Jar {
         let (name, value) = (set.name.to_owned(), set.value.to_owned());
         let cookie = Cookie { name, value, domain, host_only, path, secure };
         match old {
-            // It keeps its turn: section 5.3, step 11.
+            // It keeps its position: section 5.3, step 11.
             Some(index) => self.cookies[index] = cookie,
             None => {
                 if self.cookies.len() >= COOKIES {
@@ -107,7 +107,7 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// What a request to `place` says in its `Cookie` header.
+    /// The value of the `Cookie` header of a request to `place`.
     pub(crate) fn header(&self, place: Place<'_>) -> Option<String> {
         let path = place.path.split(['?', '#']).next().unwrap_or("/");
         let mut fit: Vec<&Cookie> = self.cookies.iter().filter(|cookie| cookie.fits(place, path)).collect();
@@ -130,7 +130,7 @@ impl Cookie {
     }
 }
 
-/// The domain that a cookie is for, and whether only its own host; `None` where the cookie is refused.
+/// The domain of a cookie, and whether it is for its own host only; `None` if the cookie is refused.
 fn domain(set: &SetCookie<'_>, host: &str) -> Option<(String, bool)> {
     let given = set.attribute("domain").unwrap_or("");
     let given = given.strip_prefix('.').unwrap_or(given).to_ascii_lowercase();
@@ -169,7 +169,7 @@ fn is_whole(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// RFC 6265, section 6.1, asks for at least these.
+/// RFC 6265, section 6.1, requires at least these.
 const COOKIE_BYTES: usize = 4_096;
 const COOKIES: usize = 50;
 
@@ -186,7 +186,7 @@ mod tests {
         Place { host: &rest[..at], path: &rest[at..], secure: scheme == "https" }
     }
 
-    /// What is sent to `to` after `lines` were set by `from`.
+    /// What is sent to `to` after `from` has set `lines`.
     #[track_caller]
     fn check(from: &str, lines: &[&str], to: &str, sent: Option<&str>) {
         let mut jar = Jar::default();
@@ -269,7 +269,7 @@ mod tests {
         );
     }
 
-    /// If this fails, a server decides how much memory a journey takes, or what headers it sends.
+    /// If this fails, a server decides how much memory a journey uses, or which headers it sends.
     #[test]
     fn a_jar_is_bounded_and_holds_no_control_characters() {
         let mut jar = Jar::default();

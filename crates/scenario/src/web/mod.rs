@@ -1,7 +1,7 @@
-//! HTTP's part of a scenario: requests, checks, captures and cookies, and the script that the codec asks.
+//! The HTTP part of a scenario: requests, checks, captures and cookies, and the script that the codec runs.
 //!
-//! The steps of another protocol get a module of their own next to this one. What they share is above: journeys, data,
-//! texts, waits.
+//! The steps of another protocol would get their own module next to this one. What they share is one level up:
+//! journeys, data, texts, think times.
 
 mod capture;
 mod compile;

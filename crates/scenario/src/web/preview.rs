@@ -1,11 +1,11 @@
-//! What would be sent, as text: for `--dry-run` and for checking a file by eye.
+//! The requests that would be sent, as text: for `--dry-run`, and for checking a file by eye.
 
 use std::fmt::Write;
 
 use crate::plan::{Scenario, Step};
 use crate::template::Moment;
 
-/// Values that only a run can know stand as `<name>`.
+/// Shows values that only a run can know as placeholders.
 struct Guess<'a> {
     scenario: &'a Scenario,
     n: u64,
@@ -39,14 +39,13 @@ impl Moment for Guess<'_> {
 impl Scenario {
     /// The requests of the first `units` units of the run, with all their steps.
     ///
-    /// What came from the environment stands as `~env.NAME~`; `shown` says how a line `Name: value` of the head may
-    /// be shown.
+    /// Text from the environment appears as `~env.NAME~`; `shown` returns how a header line `Name: value` may be shown.
     pub fn preview(&self, units: u64, shown: &dyn Fn(&str) -> String) -> String {
         let mut out = String::new();
         let units = self.limit().map_or(units, |limit| limit.arrivals.min(units));
         for n in 0..units {
             let play = &self.plays[self.turns[(n % self.turns.len() as u64) as usize] as usize];
-            // Unreserved, so that it looks the same wherever it is put.
+            // Unreserved characters, so that it looks the same in every place.
             let captured = play.slots.iter().map(|name| format!("~{name}~")).collect();
             let guess = Guess { scenario: self, n, captured };
             let first = usize::from(play.first);
@@ -84,5 +83,5 @@ fn body(bytes: &[u8]) -> String {
     }
 }
 
-/// Longer bodies are reported by their length.
+/// Only the length of a longer body is shown.
 const BODY_SHOWN: usize = 2_000;

@@ -1,7 +1,7 @@
-//! One journey over HTTP in progress, and the scenario as the script of a run.
+//! One HTTP journey in progress, and the scenario as the script of a run.
 //!
-//! A journey travels with its requests. Until it has captured something or was given a cookie it is a few numbers;
-//! a request in which nothing is filled in is never copied into it.
+//! A journey travels with its requests. Until it has captured something or received a cookie it is a few numbers; a
+//! request without placeholders is never copied into it.
 
 use codec::web::{Ask, Asked, Keep, ReceivedResponse, Rendered, Script};
 use codec::{FailedCheck, Next, Origin, Route};
@@ -12,23 +12,23 @@ use super::step::place;
 use crate::journey::{Filling, Position};
 use crate::plan::Scenario;
 
-/// What one unit of demand is about to ask for.
+/// One unit of demand, about to send a request.
 #[derive(Debug)]
 pub struct Journey {
     at: Position,
-    /// Its current request, where that was made for it.
+    /// Its current request, if that was rendered for it.
     rendered: Option<Box<Rendered>>,
     kept: Option<Box<Kept>>,
 }
 
-/// What a journey keeps of its responses.
+/// What a journey keeps from its responses.
 #[derive(Debug, Default)]
 struct Kept {
     captured: Vec<String>,
     jar: Jar,
 }
 
-/// A response that was wanted, with the values that its step captures, in their order.
+/// An expected response, with the values that its step captures, in order.
 #[derive(Debug)]
 pub struct Taken {
     values: Vec<String>,
@@ -36,12 +36,12 @@ pub struct Taken {
 }
 
 impl Scenario {
-    /// Makes the current step's request, unless it was prepared for all.
+    /// Renders the current step's request, unless it is a prepared one.
     fn fill_in(&self, journey: &mut Journey) {
         let step = self.step(journey.at);
         let kept = journey.kept.as_deref();
         let jar = kept.map(|kept| &kept.jar);
-        // A prepared request knows no cookies.
+        // A prepared request has no cookies.
         let carries = step.web.prepared.is_none() || jar.is_some_and(|jar| !jar.is_empty());
         if !carries {
             journey.rendered = None;
@@ -55,7 +55,7 @@ impl Scenario {
         journey.rendered = Some(Box::new(rendered));
     }
 
-    /// Keeps of a response what the steps that follow need.
+    /// Keeps what later steps need from a response.
     fn keep(&self, journey: &mut Journey, taken: Taken) {
         let play = self.play(journey.at);
         let step = self.step(journey.at);
@@ -134,7 +134,7 @@ impl Script for Scenario {
         if self.is_last(journey.at) {
             return Next::End;
         }
-        // Without a response, or one that was wanted, there is nothing to go on from.
+        // Without an expected response there is nothing to continue from.
         let Some(taken) = taken else { return Next::End };
         let think = self.think(journey.at);
         self.keep(&mut journey, taken);

@@ -1,4 +1,4 @@
-//! What a step asks for over HTTP, and the requests and checks of a scenario as the codec wants them.
+//! The HTTP part of a step, and the requests and checks of a scenario in the codec's form.
 
 use codec::web::{Checks, Header, Request, Scheme, Url};
 
@@ -7,14 +7,14 @@ use super::cookies::{Jar, Place};
 use crate::plan::{Nothing, Scenario, Step};
 use crate::template::{Moment, Template};
 
-/// One request over HTTP, and what is wanted of its response.
+/// One HTTP request, and what its response must satisfy.
 #[derive(Debug)]
 pub(crate) struct WebStep {
     pub method: String,
     pub path: Template,
     pub headers: Vec<(String, Template)>,
     pub body: Body,
-    /// Its place among the prepared requests, where nothing in it has to be filled in.
+    /// Its index among the prepared requests, if it has no placeholders.
     pub prepared: Option<u32>,
     pub checks: Checks,
     pub looks: Vec<Look>,
@@ -24,7 +24,7 @@ pub(crate) struct WebStep {
 #[derive(Debug)]
 pub(crate) enum Body {
     None,
-    /// As it is in a file.
+    /// The contents of a file.
     File(Vec<u8>),
     Template(Template),
 }
@@ -41,23 +41,23 @@ impl WebStep {
 }
 
 impl Scenario {
-    /// What the servers are to the codec.
+    /// The servers' URLs, in the codec's form.
     pub fn origins(&self) -> Vec<Url> {
         self.targets.iter().map(|target| target.url.clone()).collect()
     }
 
-    /// The requests in which nothing has to be filled in, in the order of their numbers.
+    /// The requests without placeholders, in the order of their numbers.
     pub fn prepared(&self) -> Vec<Request> {
         let fixed = self.steps.iter().filter(|step| step.web.prepared.is_some());
         fixed.map(|step| self.request(step, &Nothing, None)).collect()
     }
 
-    /// What the responses of each kind are checked for.
+    /// The checks for the responses of each kind of request.
     pub fn checks(&self) -> Vec<Checks> {
         self.steps.iter().map(|step| step.web.checks.clone()).collect()
     }
 
-    /// Where a step's request goes.
+    /// The URL of a step's request.
     pub(crate) fn url(&self, step: &Step, moment: &impl Moment) -> Url {
         let target = &self.targets[usize::from(step.target)];
         let mut path = target.base.clone();

@@ -85,7 +85,7 @@ impl Responses {
                 encode::head(&mut self.out, Head { framing: Framing::Nothing, ..head });
                 self.finish(to, status, before);
             }
-            // Reset Content carries no content, and needs a length that says so (RFC 9110, 15.3.6).
+            // Reset Content carries no content, and needs a length of zero (RFC 9110, 15.3.6).
             205 => self.whole(to, head, b""),
             _ => self.whole(to, head, format!("{status}\n").as_bytes()),
         }

@@ -25,7 +25,7 @@ fn all_threads_and_connections_share_one_capacity() {
     assert_eq!((truth.requests_of(RouteKind::Capacity), truth.responses_with(200)), (40, 40));
     let admissions = truth.capacity();
     assert_eq!((admissions.at_once, admissions.held), (1, 39), "{admissions:?}");
-    // Held responses are delayed on purpose, so the truth has how late this server itself was.
+    // Held responses are delayed on purpose, so the truth contains how late this server itself was.
     assert_eq!(truth.lateness().count(), 39);
 }
 

@@ -1,4 +1,4 @@
-//! A client that hides nothing: raw bytes out, raw bytes in.
+//! A minimal client that hides nothing: raw bytes out, raw bytes in.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -11,7 +11,7 @@ use crate::client::{Client, End, get, start};
 fn check(name: &str, expected: impl Fn(&[u8]) -> bool, expected_end: &End) {
     let server = start();
     let mut client = Client::connect(server.local_addr());
-    // A response ahead of the fault must arrive whole all the same.
+    // A response ahead of the fault must arrive whole nevertheless.
     client.send([get("/plaintext"), get(&format!("/fault/{name}"))].concat());
     assert_eq!(client.response().body, b"Hello, World!");
     let (bytes, end) = client.rest();

@@ -10,7 +10,7 @@ fn frozen(length: Nanos, every: Nanos, first: Nanos, threads: usize) -> Server {
     Server::start(Options { freeze, threads, ..Options::default() }).unwrap()
 }
 
-/// The reason this server exists: a stall of known begin and end, to test an instrument with.
+/// The purpose of this server: a stall of known begin and end, to test an instrument with.
 #[test]
 fn a_request_sent_during_a_freeze_gets_its_response_after_it() {
     let ms = Nanos::from_millis;
@@ -26,7 +26,7 @@ fn a_request_sent_during_a_freeze_gets_its_response_after_it() {
     for (begin, end) in planned {
         clock::sleep_until(begin + ms(20));
         before.send(get("/plaintext"));
-        // The kernel keeps accepting, and stamping what arrives.
+        // The kernel keeps accepting, and timestamping what arrives.
         let mut during = Client::connect(server.local_addr());
         during.send(get("/plaintext"));
         let sent = clock::now();

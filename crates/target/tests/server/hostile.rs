@@ -1,4 +1,4 @@
-//! Clients that do what no client should, all at once and in no order. Checks the counts, not the responses.
+//! Clients that break every rule, all at once and in no order. Checks the counts, not the responses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

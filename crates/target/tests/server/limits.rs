@@ -1,4 +1,4 @@
-//! What a client may not do, and the server's response to it; and the messages when the server cannot start.
+//! What a client may not do, and the server's response; and the messages when the server cannot start.
 
 use std::net::TcpListener;
 

@@ -106,7 +106,7 @@ fn connections_close_when_asked_to() {
     assert_eq!(server.stop().connections().closed_by_server, 2);
 }
 
-/// If this fails, a pipelining client takes one request's response for another's.
+/// If this fails, a pipelining client gets one request's response for another.
 #[test]
 fn responses_keep_the_order_of_their_requests() {
     let server = start();

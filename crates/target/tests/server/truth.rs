@@ -39,7 +39,7 @@ fn counts_are_exact() {
     assert!(truth.is_conserved());
 }
 
-/// If this fails, calibration compares the instrument with a server that misstates its own delay.
+/// If this fails, calibration compares the instrument with a server that misreports its own delay.
 #[test]
 fn a_delay_is_never_shorter_than_asked_for() {
     let server = start();

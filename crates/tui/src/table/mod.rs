@@ -22,7 +22,7 @@ use crate::display::LiveView;
 use crate::tally::Shown;
 use crate::widgets::{Lines, rect, spread};
 
-/// How many intervals the sparkline reaches back at most.
+/// Maximum number of intervals in the sparkline.
 const SPARKS: usize = 240;
 
 pub struct LiveTable {
@@ -30,16 +30,16 @@ pub struct LiveTable {
     who: String,
     ports: Vec<u16>,
     start: Nanos,
-    /// Until it ends by itself.
+    /// How long the watch lasts; `None` until it ends by itself.
     length: Option<Nanos>,
     now: Nanos,
-    /// Ends the watch.
+    /// Set to end the watch.
     stop: Arc<AtomicBool>,
     per_s: VecDeque<f64>,
     seen: Option<TableSnapshot>,
 }
 
-/// What is known when an interval is over. Tables are of the whole watch, the most time first.
+/// The figures after an interval. Tables cover the whole watch, the most time first.
 pub struct TableSnapshot {
     pub length: Nanos,
     pub lately: RequestSample,
@@ -52,7 +52,7 @@ pub struct TableSnapshot {
     pub inexact: Inexact,
 }
 
-/// Some requests at a glance.
+/// A summary of some requests.
 #[derive(Debug, Clone)]
 pub struct RequestSample {
     requests: u64,
@@ -81,7 +81,7 @@ fn quantile(durations: &Durations, q: f64) -> Shown {
     ranks.and_then(|ranks| durations.at_rank(ranks.estimate)).map_or(Shown::TooFew, Shown::Known)
 }
 
-/// Whom a table is of, and for how long.
+/// The server that the table is about, and how long the watch lasts.
 pub struct TableSubject<'a> {
     pub who: &'a str,
     pub ports: &'a [u16],
@@ -104,7 +104,7 @@ impl LiveTable {
         }
     }
 
-    /// An interval is over.
+    /// Adds an interval that has ended.
     pub fn add(&mut self, seen: TableSnapshot) {
         if self.per_s.len() == SPARKS {
             self.per_s.pop_front();
@@ -113,8 +113,8 @@ impl LiveTable {
         self.seen = Some(seen);
     }
 
-    /// Where not all fits, the tables go first, then the parts; what a user cannot do without, the header, the
-    /// response and the losses, is last to go.
+    /// If not everything fits, the tables are left out first, then the parts; the most important ones (header, response
+    /// time and losses) are left out last.
     fn lines(&self, width: usize, height: usize, look: TerminalStyle) -> Lines {
         let mut header = rows::header(self, width, look);
         let Some(seen) = &self.seen else { return header };
@@ -130,7 +130,7 @@ impl LiveTable {
         let parts = fit(rows::parts(seen, width, PARTS, look));
         let digests = fit(rows::digests(seen, width, FEWEST, look));
         let preemptors = fit(rows::preemptors(seen, width, FEWEST, look));
-        // What is left is air first, and then more of the tables.
+        // Remaining lines are used for space first, and then for more rows of the tables.
         let more = left.saturating_sub(AIR);
         let (digests, preemptors) = if digests.is_empty() || preemptors.is_empty() {
             (rows::digests(seen, width, digests.len() + more, look), preemptors)
@@ -150,7 +150,7 @@ const PARTS: usize = 6;
 /// Title and the two largest.
 const FEWEST: usize = 3;
 
-/// Empty lines between the parts.
+/// Maximum number of empty lines between the parts.
 const AIR: usize = 5;
 
 impl LiveView for LiveTable {
@@ -168,7 +168,7 @@ impl LiveView for LiveTable {
     }
 
     fn press(&mut self, key: KeyEvent) {
-        // Ctrl-C comes here where the terminal hands it over instead of the signal.
+        // If the terminal delivers Ctrl-C as a key instead of a signal.
         let interrupts = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
         if interrupts || matches!(key.code, KeyCode::Char('q' | 's')) {
             self.stop.store(true, Ordering::Relaxed);

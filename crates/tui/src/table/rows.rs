@@ -13,7 +13,7 @@ use crate::widgets::{self, Lines, seconds, shortened, shown_text, stacked};
 
 pub const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
-/// Who is watched, what it speaks, and for how long.
+/// The watched server, its protocol, and the progress.
 pub fn header(table: &LiveTable, width: usize, look: TerminalStyle) -> Lines {
     let state = "watching";
     let who = shortened(&table.who, width.saturating_sub(state.len() + " parallax   ".len()), look);
@@ -51,7 +51,7 @@ fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'stati
     let Some(length) = table.length else {
         return widgets::progress(&format!("{now}, no end set"), None, width, look);
     };
-    // Rounded up: what is left of a second is left.
+    // Rounded up, so that a partial second still counts.
     let left = length.saturating_sub(table.now).saturating_add(Nanos::from_millis(999));
     let text = format!("{now} of {}, {} left", seconds(length), seconds(left));
     widgets::progress(&text, share(table.now.0, length.0), width, look)
@@ -61,7 +61,7 @@ fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'stati
 pub fn throughput(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let cells = width.saturating_sub(12 + 10 + 2).min(120);
     let shown = || table.per_s.iter().rev().take(cells).rev().copied();
-    // A little air above: a steady rate is a line, not a wall.
+    // Some space above: a steady rate is a line, not a solid block.
     let top = shown().fold(0.0, f64::max) * 1.1;
     let now = table.per_s.back().map_or_else(String::new, |&per_s| rate(per_s));
     Line::from(vec![
@@ -71,11 +71,11 @@ pub fn throughput(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<
     ])
 }
 
-/// The time at the server, lately and over the whole watch.
+/// The time at the server, recently and over the whole watch.
 pub fn response(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Lines {
     let cells = |cells: Vec<String>| -> String {
         let cell = cells.into_iter().map(|cell| format!("{cell:>11}"));
-        // What does not fit goes whole: a figure that is cut is another figure.
+        // A figure that does not fit is left out whole: cut short it would be another figure.
         cell.take(width.saturating_sub(14) / 11).collect()
     };
     let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max", "preempted"]);
@@ -103,7 +103,7 @@ fn absent(look: TerminalStyle) -> String {
     if look.unicode { "–".to_owned() } else { "-".to_owned() }
 }
 
-/// Where the time of the last interval went: one stacked bar, and its largest parts in the order of time.
+/// Where the time of the last interval went: one stacked bar, and its largest parts in order of time.
 pub fn parts(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let title = Line::from(vec![
         look.title(" where the time went"),
@@ -127,7 +127,7 @@ pub fn parts(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyl
     lines
 }
 
-/// By what could be done about it.
+/// By what can be done about it.
 fn colour_of(part: Part) -> Color {
     match part {
         Part::OnCpu => Color::Cyan,
@@ -156,7 +156,7 @@ pub fn digests(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalSt
     lines
 }
 
-/// Who ran while the server's threads waited for a CPU.
+/// Threads that ran while the server's threads waited for a CPU.
 pub fn preemptors(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     if seen.preemptors.is_empty() || rows < 2 {
         return Lines::new();
@@ -172,7 +172,7 @@ pub fn preemptors(seen: &TableSnapshot, width: usize, rows: usize, look: Termina
     lines
 }
 
-/// What was lost, each by its cause; and what is inexact.
+/// What was lost, by cause; and what is inexact.
 pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'static> {
     let (lost, inexact) = (seen.losses, seen.inexact);
     let reported = |counts: &[(u64, &str)]| -> Vec<String> {

@@ -77,7 +77,7 @@ fn text(table: &mut LiveTable, (width, height): (u16, u16), look: TerminalStyle)
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| table.draw(frame, Nanos::from_secs(112), look)).unwrap();
     let buffer = terminal.backend().buffer();
-    // A margin, or the snapshot would take the table's own first column for indentation.
+    // A margin, because the snapshot would remove the table's first column as indentation.
     let row = |y| {
         let row: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
         format!("|{}\n", row.trim_end())
@@ -214,7 +214,7 @@ fn before_the_first_interval_it_says_who_is_watched() {
     );
 }
 
-/// If this fails, a watch at night shows percentiles of nothing.
+/// If this fails, an interval without requests shows percentiles of nothing.
 #[test]
 fn an_interval_without_a_request_has_no_figures() {
     let mut table = table(None);
@@ -253,7 +253,7 @@ fn an_interval_without_a_request_has_no_figures() {
     );
 }
 
-/// If this fails, a window that somebody shrinks to nothing ends the watch.
+/// If this fails, shrinking the window to nothing ends the watch.
 #[test]
 fn every_window_takes_it() {
     let mut table = shown();

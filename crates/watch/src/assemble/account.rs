@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::kernel::{self, Event, IDLE};
 
-/// The parts that a thread's account and a request have in common: all but the last of each.
+/// The number of parts that a thread's account and a request have in common: all but the last of each.
 pub const WORKED: usize = Part::COUNT - 1;
 
 /// Time that threads spent on a connection, by part, in nanoseconds. Polling belongs to no connection and is not
@@ -60,7 +60,7 @@ impl Worked {
         one
     }
 
-    /// As much of it as fits into `most`, all parts reduced by the same ratio.
+    /// As much of it as fits into `most`, with all parts reduced by the same ratio.
     pub fn at_most(&self, most: u64) -> Worked {
         let total = self.total();
         if total <= most {
@@ -87,7 +87,7 @@ pub fn worse(a: Option<kernel::Culprit>, b: Option<kernel::Culprit>) -> Option<k
     }
 }
 
-/// The same in the type of the record.
+/// The culprit in the record's type.
 pub fn culprit(culprit: &kernel::Culprit) -> Culprit {
     Culprit { pid: culprit.pid, comm: comm(&culprit.comm), time: culprit.time }
 }

@@ -12,8 +12,8 @@ use crate::kernel::{self, Event};
 use super::account::{self, WORKED, Worked};
 use super::thread::Step;
 
-/// Reads and writes whose timestamps may still be needed. A request that needs more of them, such as a body in a
-/// thousand pieces, gets the timestamps of the earliest and the latest.
+/// Reads and writes whose timestamps may still be needed. A request that needs more of them, such as one with a body in
+/// a thousand pieces, gets the timestamps of the earliest and the latest.
 const MARKS: usize = 64;
 
 /// Requests on one connection without a response. Beyond this, the oldest are given up, and counted.
@@ -22,13 +22,13 @@ const PENDING: usize = 65_536;
 /// A read of the server.
 #[derive(Debug, Clone, Copy)]
 struct Read {
-    /// How many bytes of the client had been read by then.
+    /// How many bytes of the client had been read up to here.
     end: u64,
     at: Nanos,
     tid: u32,
-    /// Total polling time of that thread.
+    /// Total polling time of that thread up to here.
     polled: u64,
-    /// Total of this connection.
+    /// Total work for this connection up to here.
     worked: Worked,
     /// Run-queue latency between the thread's last wake-up and this read.
     run_queue: Nanos,
@@ -45,7 +45,7 @@ struct Lot {
 /// A write of the server.
 #[derive(Debug, Clone)]
 struct Write {
-    /// How many bytes of the server had been written by then.
+    /// How many bytes of the server had been written up to here.
     end: u64,
     at: Nanos,
     pid: u32,
@@ -59,7 +59,7 @@ struct Write {
 /// A thread wrote a response to a request that another thread had read.
 #[derive(Debug, Clone, Copy)]
 struct HandOff {
-    /// The earliest instant at which it can have begun to work on it.
+    /// The earliest instant at which the writer can have begun to work on it.
     from: Nanos,
     /// Its account since then.
     worked: Worked,
@@ -67,7 +67,7 @@ struct HandOff {
     polled: u64,
 }
 
-/// The few that are known, in order; at least one.
+/// Those that are known, in order; at least one.
 #[derive(Debug, Clone, Copy, Default)]
 struct HandOffs {
     known: [Option<HandOff>; 5],
@@ -80,7 +80,7 @@ impl HandOffs {
         }
     }
 
-    /// The first one not before the request was read; or else the last one, of which a part belongs to the request.
+    /// The first one not before the request was read; otherwise the last one, of which a part belongs to the request.
     fn of(&self, read: Nanos) -> HandOff {
         let known = || self.known.iter().flatten();
         let found = known().find(|known| known.from >= read).or(known().last());
@@ -120,7 +120,7 @@ pub struct Connection {
     pending: VecDeque<Pending>,
     /// Time that threads worked for this connection.
     worked: Worked,
-    /// The same at the last response: earlier work was for earlier requests.
+    /// The same up to the last response: earlier work was for earlier requests.
     worked_before: Worked,
     culprit: Option<kernel::Culprit>,
     class: Option<i64>,
@@ -228,7 +228,7 @@ impl Connection {
         self.pending.len() as u64
     }
 
-    /// The response to request `n` will never be known.
+    /// Gives up on request `n`, whose response will never be known.
     pub fn drop_request(&mut self, n: u64) {
         self.pending.retain(|pending| pending.request.n != n);
     }
@@ -277,7 +277,7 @@ impl Connection {
             *part = Nanos(worked);
         }
         parts[Part::Network as usize] += Nanos(polled);
-        // By subtraction, so that the parts sum to the response whatever was lost.
+        // By subtraction, so that the parts sum to the response time whatever was lost.
         parts[Part::LoopWait as usize] = Nanos(took.0 - worked.total() - polled);
         let queued = pending.arrived.map_or(Nanos::ZERO, |arrived| read.at - arrived);
         let socket_run_queue = read.run_queue.min(queued);
@@ -309,7 +309,7 @@ impl Connection {
         })
     }
 
-    /// The time that threads worked for a request, and the time that they polled for its sake.
+    /// The time that threads worked for a request, and the time that they polled while it waited.
     fn time_of(&self, read: &Read, write: &Write, response: Nanos, share: Share) -> (Worked, u64) {
         // Work before the request was read, or for requests with earlier responses, is not included.
         let before =
@@ -325,7 +325,7 @@ impl Connection {
         let own = (write.at.saturating_sub(hand_off.from.max(read.at))).0.min(response.0);
         let polled = hand_off.polled.min(own);
         let theirs = hand_off.worked.at_most(own - polled);
-        // The reader's own work for it, if that was over when the writer began.
+        // The reader's own work for it, if that had ended when the writer began.
         let all = write.worked.since(&before);
         let readers = all.since(&theirs);
         let left = response.0 - theirs.total() - polled;
@@ -334,7 +334,7 @@ impl Connection {
         (worked.share(share.n, share.among), polled / share.among)
     }
 
-    /// Drops the marks of bytes before these positions: nothing will name them.
+    /// Drops the marks of bytes before these positions, which will not be needed again.
     pub fn forget(&mut self, (client, server): (u64, u64)) {
         forget(&mut self.reads, client, |read| read.end);
         forget(&mut self.lots, client, |lot| lot.end);
@@ -373,7 +373,7 @@ fn covering<T: Clone>(marks: &VecDeque<T>, end: u64, reach: impl Fn(&T) -> u64) 
     marks.iter().find(|mark| reach(mark) >= end).or(marks.back()).cloned()
 }
 
-/// When there are too many, drops one in the middle: the first and the last bytes are the ones that are needed.
+/// If there are too many, drops one in the middle: the first and the last bytes are the ones that are needed.
 fn push<T>(marks: &mut VecDeque<T>, mark: T) {
     if marks.len() >= MARKS {
         marks.remove(MARKS / 2);

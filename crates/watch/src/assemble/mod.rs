@@ -4,7 +4,7 @@
 //! is added to the connection that the thread worked for. A request is what the dissector finds in the bytes of a
 //! connection. Its timestamps are those of the read that brought its last byte and of the write that sent the last
 //! byte of its response, its parts are what was added to its connection between the two, and the rest is `loop_wait`.
-//! So the parts sum to the response whatever happens.
+//! So the parts sum to the response time whatever happens.
 
 mod account;
 mod connection;
@@ -23,7 +23,7 @@ pub use account::comm;
 use connection::Connection;
 use thread::{Step, Threads};
 
-/// The most connections kept at once. Beyond this, those that were idle for longest are forgotten.
+/// Maximum number of connections kept at once. Beyond this, those that were idle for longest are forgotten.
 const CONNECTIONS: usize = 262_144;
 
 /// Assembles the requests of one server.
@@ -40,7 +40,7 @@ pub struct Assembler {
     hint: Option<dissect::Protocol>,
 }
 
-/// What the user knows of the server's requests.
+/// What the user has specified about the server's requests.
 #[derive(Debug, Clone, Default)]
 pub struct KnownRequests {
     /// The server's protocol, where its bytes leave that open.
@@ -104,8 +104,7 @@ impl Assembler {
         }
         let piece =
             Piece { direction, length: u64::from(event.length), captured: event.bytes, missed: event.missed };
-        // The dissector's result for earlier bytes is settled by earlier marks, so the mark of this piece comes
-        // first.
+        // The dissector's results for earlier bytes depend on earlier marks, so the mark of this piece comes first.
         match direction {
             Direction::FromClient => {
                 connection.add_read(event, step);

@@ -214,7 +214,7 @@ fn time_before_io_uring_has_read_belongs_to_no_request() {
     assert!(served.iter().all(|one| parts(one) == [("on_cpu", 100)]), "{served:?}");
 }
 
-/// If this fails, the work for a request is attributed to nobody when io_uring reads the next one in the meantime.
+/// If this fails, the work for a request is lost when io_uring reads the next one in the meantime.
 #[test]
 fn a_read_by_io_uring_does_not_end_the_work_of_a_thread() {
     let mut server = Server::new(1);
@@ -232,7 +232,7 @@ fn a_read_by_io_uring_does_not_end_the_work_of_a_thread() {
 }
 
 proptest! {
-    /// Promise 1 for the server's side: whatever threads do, the parts of a request are its time.
+    /// Whatever threads do, the parts of a request sum to its response time.
     #[test]
     fn parts_sum_to_the_response(
         steps in proptest::collection::vec((0usize..3, 0usize..5, 1u64..4, 0usize..PARTS, 0u64..1_000), 1..200)

@@ -127,7 +127,7 @@ fn table(entries: impl Iterator<Item = (c::c_long, u8)>) -> [u8; CALLS] {
 mod tests {
     use super::*;
 
-    /// If this fails, a wait for a lock is taken for one for the disk.
+    /// If this fails, a wait for a lock is mistaken for one for the disk.
     #[test]
     fn every_call_is_in_the_table_once() {
         let known = waits().iter().filter(|&&waits| waits != 0).count();

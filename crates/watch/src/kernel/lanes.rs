@@ -1,10 +1,10 @@
 //! The lanes of events, two per CPU, written by the kernel's programs and read here: `bpf/watch_lane.h`.
 //!
-//! Each lane is in order for its own CPU only. A round reads what has arrived, and gives what is not later than the
-//! latest event of the round before, which is at least a millisecond ago, so every program that had to report
-//! something from that time has done so. Events thus come out in the order of time across all CPUs, by their own
-//! clock only, which in a time namespace is not this process's clock. An event that a program writes late, because a
-//! hypervisor took its CPU, comes out after later events of other CPUs, but in order among those of its own CPU.
+//! Each lane is in order for its own CPU only. A round reads what has arrived, and passes on events not later than the
+//! latest event of the previous round, which is at least a millisecond ago, so every program that had to report
+//! something from that time has done so. Events are thus passed on in the order of time across all CPUs, by their own
+//! clock, which in a time namespace is not this process's clock. An event that a program writes late, because a
+//! hypervisor took its CPU, comes after later events of other CPUs, but in order among those of its own CPU.
 
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
@@ -26,7 +26,7 @@ const SLACK: usize = 65_536;
 /// The length of a CPU's first lane: small enough to stay in the CPU's cache.
 const FIRST: usize = 1 << 18;
 
-/// The minimum for a second lane: it has to hold what comes while this process has no CPU.
+/// Minimum size of a second lane: it must hold what arrives while this process has no CPU.
 const LEAST: usize = 1 << 20;
 
 /// The time between rounds: each costs the host a wake-up, and gives programs at least this much time to report.
@@ -60,10 +60,10 @@ pub struct Lanes {
     /// The first lanes of all CPUs, then the second ones; numbered in that order.
     rows: [Row; 2],
     secret: u64,
-    /// Up to where each lane was read, and when the last event there was.
+    /// Up to where each lane was read, and the time of the last event there.
     seen: Vec<u64>,
     last: Vec<u64>,
-    /// Events read and not yet given, in the order of their time.
+    /// Events read and not yet passed on, in the order of their time.
     waiting: Vec<Waiting>,
     /// The time of the latest event that the previous round read.
     latest: u64,
@@ -119,7 +119,7 @@ impl Lanes {
         self.patience
     }
 
-    /// Gives what is not later than what the round before read. To be called as often as [`Lanes::patience`] returns.
+    /// Passes on events not later than what the previous round read. Call as often as [`Lanes::patience`] returns.
     ///
     /// # Cost
     ///
@@ -130,7 +130,7 @@ impl Lanes {
         self.hand_over(until, give);
     }
 
-    /// Gives everything that was written.
+    /// Passes on everything that was written.
     pub fn rest(&mut self, give: impl FnMut(&[u8])) {
         self.look();
         self.hand_over(u64::MAX, give);
@@ -146,7 +146,7 @@ impl Lanes {
             while self.seen[lane] < reserved {
                 let position = self.seen[lane];
                 let Some((at, size)) = self.whole_event(lane, position) else {
-                    // Its program was interrupted while it wrote. Nothing later than what came before it is certain.
+                    // A program was interrupted while it wrote. Nothing later than the event before it is certain.
                     all_until = all_until.min(self.last[lane]);
                     break;
                 };
@@ -172,7 +172,7 @@ impl Lanes {
         }
     }
 
-    /// Returns the space of what was given to the kernel's programs.
+    /// Returns the space of events that were passed on to the kernel's programs.
     fn give_back(&mut self) {
         let mut free = self.seen.clone();
         for waiting in &self.waiting {
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(planted.round(), [5, 10, 15, 20, 30, 40]);
     }
 
-    /// If this fails, half an event is read, or later events are given before it.
+    /// If this fails, half an event is read, or later events are passed on before it.
     #[test]
     fn an_event_that_is_being_written_holds_back_what_came_later() {
         let mut planted = Planted::new(2);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     proptest! {
-        /// Everything written is given once, in order, and its space is returned.
+        /// Everything written is passed on once, in order, and its space is returned.
         #[test]
         fn nothing_is_lost_and_nothing_comes_twice(
             steps in proptest::collection::vec((0_usize..6, 0_usize..900, any::<bool>()), 1..300)

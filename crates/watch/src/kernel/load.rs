@@ -152,8 +152,8 @@ impl Kernel {
         loaded.map(|program| program.section().to_string_lossy().into_owned()).collect()
     }
 
-    /// Gives the events up to the previous call, in the order of their time. To be called as often as
-    /// [`Kernel::patience`] returns.
+    /// Passes on the events up to the previous call, in the order of their time. Call as often as [`Kernel::patience`]
+    /// returns.
     pub fn drain(&mut self, mut give: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
         self.lanes.round(|raw| hand_on(raw, &mut give, unreadable));
@@ -164,7 +164,7 @@ impl Kernel {
         self.lanes.patience()
     }
 
-    /// Gives all remaining events.
+    /// Passes on all remaining events.
     pub fn drain_all(&mut self, mut give: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
         self.lanes.rest(|raw| hand_on(raw, &mut give, unreadable));
@@ -192,7 +192,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses. Where there is no room for all of them, none counts as new.
+    /// When the kernel refuses. If there is no room for all of them, none counts as new.
     pub fn set_old_sockets(&mut self, inodes: &[u64]) -> Result<(), LoadError> {
         let old = map(&self.object, "old_sockets");
         if inodes.iter().any(|inode| old.update(&inode.to_ne_bytes(), &[1], MapFlags::ANY).is_err()) {
@@ -299,7 +299,7 @@ fn hand_on(raw: &[u8], give: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) 
     }
 }
 
-/// What the programs and [`Lanes`] have to agree on.
+/// What the programs and [`Lanes`] must agree on.
 struct Layout {
     secret: u64,
     overflow_bytes: usize,
@@ -337,7 +337,7 @@ pub(crate) fn programs_of(object: &Object) -> Vec<ProgramInfo> {
     ProgInfoIter::default().filter(|program| ours.contains(&program.id)).collect()
 }
 
-/// To be called before a process is looked for: in a PID namespace the programs' events could not be matched to it.
+/// Call before looking for a process: in a PID namespace the programs' events could not be matched to it.
 pub(crate) fn require_host_pids() -> Result<(), LoadError> {
     match host::sees_host_pids(Path::new("/")) {
         Some(false) => Err(LoadError::PidNamespace),
@@ -346,7 +346,7 @@ pub(crate) fn require_host_pids() -> Result<(), LoadError> {
     }
 }
 
-/// To be called before an object is opened: keeps libbpf's messages from now on.
+/// Call before opening an object: from now on libbpf's messages are kept.
 pub(crate) fn begin() -> Result<(), LoadError> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(LoadError::NoTypes);

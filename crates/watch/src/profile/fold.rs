@@ -91,7 +91,7 @@ impl Folding<'_> {
         for (n, address) in trusted.iter().enumerate().rev() {
             let meaning = self.symbols.user(key.pid, *address, n > 0);
             reaches |= last - n < 4 && meaning.frames.iter().any(|frame| is_root(frame));
-            // The C library's own entry point of a thread has no name where it is stripped.
+            // The C library's own entry point of a thread has no name if it is stripped.
             let is_begin = meaning.in_libc && n == last && n > 0;
             reaches |= is_begin;
             if picture == Picture::OnCpu {
@@ -178,7 +178,7 @@ impl Folding<'_> {
     }
 }
 
-/// How many frames at the leaf belong to the switch and to the program that reports it.
+/// How many frames at the leaf belong to the context switch and to the program that reports it.
 fn ours<'n>(mut leaf_first: impl Iterator<Item = &'n str>) -> usize {
     const SWITCH: &str = "__schedule_[k]";
     const WITHIN: usize = 10;
@@ -204,7 +204,7 @@ const ROOTS: [&str; 12] = [
     "runtime.goexit.abi0",
     "runtime.mstart",
 ];
-/// As many as a reader looks at.
+/// As many as a reader will look at.
 const NAMELESS_MOST: usize = 8;
 const SLEEPERS_MOST: usize = 20;
 

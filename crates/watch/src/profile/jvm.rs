@@ -3,8 +3,8 @@
 //! A file next to the JVM and SIGQUIT make it open a socket; the socket accepts the command `Compiler.perfmap`, which
 //! JDK 17 and later know. A JVM that does not catch SIGQUIT would be killed by it, so none is sent to it.
 
-//! The JVM's `/tmp` may be a stranger's: it is reached by [`World`], and the socket counts only if it is a socket of
-//! the JVM's user.
+//! The JVM's `/tmp` may belong to another user: it is opened through [`World`], and only a socket of the JVM's user is
+//! used.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ use units::Nanos;
 
 use super::world::World;
 
-/// For the whole dialogue. A busy JVM with a hundred thousand methods takes two seconds.
+/// Deadline for the whole dialogue. A busy JVM with a hundred thousand methods takes two seconds.
 const PATIENCE: Nanos = Nanos::from_secs(20);
 const POLL: Nanos = Nanos::from_millis(20);
 const REPLY_LONGEST: usize = 64 << 10;
@@ -50,7 +50,7 @@ pub fn write_perf_map(pid: u32, inner_pid: u32, owner: u32) -> Result<(), String
     }
 }
 
-/// Makes the JVM listen.
+/// Makes the JVM listen, and returns its socket.
 fn wake(pid: u32, inner_pid: u32, owner: u32, tmp: &OwnedFd, deadline: Nanos) -> Result<File, String> {
     if !catches_quit(pid) {
         return Err("the JVM does not handle SIGQUIT, so it cannot be asked for its names (-Xrs?)".to_owned());
@@ -84,7 +84,7 @@ fn wait_for(tmp: &OwnedFd, inner_pid: u32, owner: u32, deadline: Nanos) -> Resul
     ))
 }
 
-/// The attach socket, not connected yet, but held: another file of this name would not be it.
+/// The attach socket, not connected yet, but held open: a file that replaces it would not be it.
 fn socket(tmp: &OwnedFd, inner_pid: u32, owner: u32) -> io::Result<File> {
     let place = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let socket = File::from(rustix::fs::openat(tmp, format!(".java_pid{inner_pid}"), place, Mode::empty())?);
@@ -156,7 +156,7 @@ mod tests {
         (folder, tmp)
     }
 
-    /// If this fails, a stranger's process makes a profiler that is root speak to any socket of the host.
+    /// If this fails, another user's process makes a profiler that runs as root connect to any socket of the host.
     #[test]
     fn only_a_socket_of_the_jvms_user_is_spoken_to() {
         let (folder, tmp) = place();
@@ -171,11 +171,11 @@ mod tests {
         let place = socket(&tmp, 9, own).unwrap();
         let replies = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            // To close with something unread would be a reset.
+            // Closing with unread data would send a reset.
             let _ = stream.read(&mut [0; 64]).unwrap();
             stream.write_all(b"0\ndone\n").unwrap();
         });
-        // By what was looked at, whatever its name is by now.
+        // The socket that was checked, even if its name is now another file.
         fs::rename(folder.path().join(".java_pid9"), folder.path().join("moved")).unwrap();
         assert_eq!(ask(&place, clock::now() + Nanos::from_secs(20)).unwrap(), "0\ndone\n");
         replies.join().unwrap();

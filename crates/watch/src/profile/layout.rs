@@ -3,13 +3,13 @@
 use record::observation::profile::Picture;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The most frames of one stack; a deeper one is cut at the root.
+/// Maximum number of frames of one stack; a deeper one is cut at the root.
 pub const FRAMES: usize = 127;
 /// Set in the number of a stack that is in the second table.
 pub const SECOND_TABLE: i64 = 1 << 30;
 /// Set in the number of a stack that the program walked itself: the other bits are its hash.
 pub const WALKED: i64 = 1 << 62;
-/// Also set where a caller was searched for along the stack.
+/// Also set if a caller was found by searching the stack.
 pub const GUESSED: i64 = 1 << 61;
 /// Libraries of one process that have rules.
 pub const LIBRARIES: usize = 3;

@@ -110,7 +110,7 @@ impl Profiler {
         self.began
     }
 
-    /// Looks at new processes, and from time to time at all. Returns false when all that were named are gone.
+    /// Looks at new processes, and from time to time at all of them. Returns false when all named processes have ended.
     ///
     /// # Cost
     ///
@@ -183,7 +183,7 @@ impl Profiler {
         let addresses = self.programs.stacks(stacks);
         let totals = self.programs.totals();
         let mut processes = self.programs.processes();
-        // Those that were named come first.
+        // Named processes first.
         processes.sort_by_key(|(pid, _)| {
             (self.roots.iter().position(|root| root == pid).unwrap_or(usize::MAX), *pid)
         });
@@ -248,7 +248,7 @@ fn pictures(folded: &Folded, rate: u32) -> Vec<PictureResult> {
             own: frame.own as f64 / whole,
             total: frame.total as f64 / whole,
         };
-        // Asleep, every thread is in the scheduler: only the frames outside the kernel differ.
+        // Asleep, every thread is in the scheduler: only frames outside the kernel differ.
         let shown = if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() };
         let mut frames = shown.frames();
         let own: Vec<_> = frames.iter().take(FRAMES_MOST).filter(|frame| frame.own > 0).map(share).collect();
@@ -265,7 +265,7 @@ fn pictures(folded: &Folded, rate: u32) -> Vec<PictureResult> {
     Picture::ALL.into_iter().enumerate().map(result).collect()
 }
 
-/// The time that this many samples stand for.
+/// The time that this many samples represent.
 fn sampled(count: u64, rate: u32) -> u64 {
     count.saturating_mul(1_000_000_000 / u64::from(rate.max(1)))
 }
@@ -334,7 +334,8 @@ fn perf_maps(
     maps
 }
 
-/// The perf map of a process that runs as `pid`, or has ended; `None` where there is none. Anybody can write to the file's folder: it counts only if it belongs to the process's user or to root.
+/// The perf map of a process that runs as `pid`, or has ended; `None` if there is none. Anybody can write to the file's
+/// directory: the file is used only if it belongs to the process's user or to root.
 fn perf_map(
     pid: Option<u32>,
     inner_pid: u32,
@@ -386,8 +387,7 @@ fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
     doubts
 }
 
-/// Samples and the scheduler's account measure the same time: where they differ by more than chance, samples are
-/// missing.
+/// Samples and the scheduler's account measure the same time: if they differ by more than chance, samples are missing.
 fn doubt_of_samples(samples: u64, rate: u32, on_cpu_ns: u64) -> Option<MissingFact> {
     let by_samples = sampled(samples, rate);
     let off = by_samples.abs_diff(on_cpu_ns) as f64 / on_cpu_ns.max(1) as f64;
@@ -419,7 +419,7 @@ fn is_process(pid: u32) -> Result<(), ProfileError> {
 /// Whether it is running: not a zombie.
 fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    // The name is in parentheses and may contain any of them.
+    // The name is in parentheses and may itself contain parentheses.
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     !matches!(state, None | Some('Z' | 'X'))
 }

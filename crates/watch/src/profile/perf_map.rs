@@ -1,8 +1,8 @@
 //! Names of code generated at run time, as its compiler publishes them: `/tmp/perf-PID.map`.
 //!
-//! A line is `START SIZE NAME`, the first two in hexadecimal; a later line wins where it overlaps an earlier one.
-//! The file may have hundreds of MiB, and be written by a stranger: it is read line by line, and only the names of
-//! addresses that were seen are kept.
+//! A line is `START SIZE NAME`, the first two in hexadecimal; a later line replaces what it overlaps.
+//! The file may have hundreds of MiB and untrusted content: it is read line by line, and only the names of addresses
+//! that were seen are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
@@ -66,7 +66,7 @@ impl PerfMap {
         }
     }
 
-    /// What was there is no more.
+    /// Removes the entries that overlap `start..end`: their code is gone.
     fn remove(&mut self, start: u64, end: u64) {
         let before = self.names.range(..end).rev();
         let overlapped: Vec<_> =
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(map.names.len(), 2);
     }
 
-    /// If this fails, a method that was compiled where another one was has the other one's name.
+    /// If this fails, a method compiled at an earlier method's address gets that method's name.
     #[test]
     fn a_later_line_wins() {
         let map = parse("10 10 old\n18 10 new\n", [0x12, 0x18]);
@@ -140,7 +140,7 @@ mod tests {
         // One of them may also be the end of a method.
         assert_eq!((map.names.len(), map.find(0x50)), (4, Some("java.util.Map.get5")));
         assert!(map.bytes < 2 * LINE_LONGEST, "{}", map.bytes);
-        // Lines without an end, for ever, are refused and not kept.
+        // Lines that never end are refused and not stored.
         let endless = PerfMap::read(io::repeat(b'x'), &BTreeSet::from([1]));
         assert_eq!(endless.unwrap_err(), "it is larger than 1024 MiB");
     }

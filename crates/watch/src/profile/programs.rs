@@ -50,7 +50,7 @@ impl Programs {
                 _ => links.push(program.attach().map_err(|e| refused(&e))?),
             }
         }
-        // Without it the cost is absent, and reported as such.
+        // Without it the cost is absent, and the record states that.
         let statistics = keep_statistics().ok();
         Ok(Programs { object, links, statistics, began: Nanos::ZERO })
     }
@@ -63,7 +63,7 @@ impl Programs {
     pub fn watch(&mut self, processes: &[u32], now: Nanos) -> Result<(), LoadError> {
         self.began = now;
         let only_process = if let [only] = processes { *only } else { 0 };
-        // First, so that no thread is found before there is a begin.
+        // First, so that no thread is found before the beginning is set.
         self.control(Control { began: now.0, ended: 0, only_process, pad: 0 })?;
         let known = map(&self.object, "processes");
         for process in processes {
@@ -73,7 +73,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Also counts a process whose fork was not seen. Where there is no room, it is left out.
+    /// Also counts a process whose fork was not seen. If there is no room, the process is left out.
     pub fn follow(&self, pid: u32) {
         let nobody = 0_u32.to_ne_bytes();
         let known = map(&self.object, "processes").update(&pid.to_ne_bytes(), &nobody, MapFlags::ANY);
@@ -175,7 +175,7 @@ impl Programs {
         found
     }
 
-    /// The cost of the programs so far; `None` where the kernel does not report it.
+    /// The cost of the programs so far; `None` if the kernel does not report it.
     pub fn cost(&self) -> Option<Cost> {
         self.statistics.as_ref()?;
         let mut sum = Cost::default();

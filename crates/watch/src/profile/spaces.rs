@@ -1,7 +1,7 @@
-//! The file that an address of a process belongs to, even when the process has ended before the question.
+//! Finds the file that an address of a process belongs to, even if the process has ended by then.
 //!
-//! The files are held open from when they were seen: a binary that was replaced, or is in another container, is read
-//! as the process mapped it.
+//! The files are held open from when they were first seen: a binary that was replaced, or that is in another container,
+//! is read as the process mapped it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -12,11 +12,11 @@ use rustix::fs::{Mode, OFlags};
 
 use super::world::{Owner, World, regular};
 
-/// The most executable mappings kept of one process.
+/// Maximum number of executable mappings kept per process.
 const MAPPINGS_MOST: usize = 65_536;
-/// The most files held open: far more than a server maps, and fewer than descriptors by default.
+/// Maximum number of files held open: far more than a server maps, and below the default limit of descriptors.
 const FILES_MOST: usize = 512;
-/// For a library: some have megabytes.
+/// Maximum size of a library; some have megabytes.
 const FILE_MOST: u64 = 64 << 20;
 
 /// A file that is mapped for execution.
@@ -35,7 +35,7 @@ pub enum Backing {
         offset: u64,
     },
     Vdso,
-    /// Memory of no file: usually code generated at run time.
+    /// Memory without a file: usually code generated at run time.
     Anonymous,
 }
 
@@ -170,7 +170,7 @@ impl Spaces {
     }
 }
 
-/// The very file that is mapped, or where the kernel does not give it, the one of its name in the process's own view.
+/// The mapped file itself, or if the kernel does not provide it, the one with its name in the process's own view.
 fn mapped_file(pid: u32, line: &Line<'_>) -> io::Result<File> {
     let path = format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end);
     let mapped = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
@@ -203,7 +203,7 @@ impl Space {
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         self.name = field("Name").map(|name| name.trim().to_owned()).or(self.name.take());
         self.inner_pid = field("NSpid").and_then(|pids| pids.split_whitespace().last()?.parse().ok());
-        // The effective one.
+        // The effective user ID.
         self.owner = field("Uid").and_then(|users| users.split_whitespace().nth(1)?.parse().ok());
     }
 }
@@ -260,7 +260,7 @@ mod tests {
         Mapping { end, backing: Backing::Anonymous }
     }
 
-    /// If this fails, a library that was loaded where another one was has the other one's names.
+    /// If this fails, a library loaded where another one was gets the other one's names.
     #[test]
     fn newer_mappings_replace_older_ones() {
         let mut space = Space::default();

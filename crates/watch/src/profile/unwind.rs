@@ -110,7 +110,7 @@ fn rules(file: &object::File<'_>) -> Option<Vec<Rule>> {
     let mut context = UnwindContext::new();
     let mut all = Vec::new();
     let mut entries = frames.entries(&bases);
-    // What is not understood has no rule: the walk ends there.
+    // Entries that cannot be parsed give no rule: the walk ends there.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(function) = partial.parse(EhFrame::cie_from_offset) else { continue };
@@ -134,7 +134,7 @@ fn rules(file: &object::File<'_>) -> Option<Vec<Rule>> {
 }
 
 impl Rule {
-    /// From an address on nothing is known.
+    /// Marks that nothing is known from an address on.
     fn at(address: u64) -> Option<Rule> {
         Some(Rule { at: u32::try_from(address).ok()?, words: 0, base: BASE_UNKNOWN, saved: 0 })
     }
@@ -189,7 +189,7 @@ mod tests {
         let wait = wait.filter(|symbol| symbol.name() == b"pthread_cond_wait").map(|symbol| symbol.address());
         let wait = u32::try_from(wait.max().expect("it has this function")).unwrap();
         let begin = rules.partition_point(|rule| rule.at <= wait) - 1;
-        // It has just been called: the caller's address is on top, and the register is the caller's.
+        // Just called: the return address is on top of the stack, and the register still has the caller's value.
         assert_eq!(rules[begin], Rule { at: rules[begin].at, words: 1, base: BASE_STACK, saved: 0 });
     }
 

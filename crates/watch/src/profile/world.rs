@@ -1,8 +1,8 @@
-//! Opens files in the world of a process: its mounts and its root directory, which may be a stranger's.
+//! Opens files as a process sees them: in its mounts and its root directory, which may be untrusted.
 //!
 //! `/proc/PID/root/tmp/x` as a path would follow a link in there to the host's own files. Here the kernel keeps every
-//! step within the process's root (`openat2` with `RESOLVE_IN_ROOT`), the last component is no link, and nothing is
-//! opened for reading before it is known to be a regular file: no FIFO can block, no device is touched.
+//! step within the process's root (`openat2` with `RESOLVE_IN_ROOT`), the last component must not be a link, and
+//! nothing is opened for reading before it is known to be a regular file: no FIFO can block, no device is touched.
 
 use std::fs::File;
 use std::io;
@@ -12,35 +12,35 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-/// The root directory of a process, held open: the process may end, or enter another root, meanwhile.
+/// The root directory of a process, held open: the process may end, or change its root, in the meantime.
 #[derive(Debug)]
 pub struct World {
     root: OwnedFd,
 }
 
-/// Who a file must belong to.
+/// The required owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// This user or root.
     OrRoot(u32),
-    /// Anybody: its content is taken for what it is.
+    /// Any owner: the content is not trusted.
     Any,
 }
 
-/// The kernel gives up when a directory is renamed meanwhile.
+/// The kernel gives up if a directory is renamed in the meantime; number of retries.
 const TRIES: usize = 16;
 
 impl World {
-    /// That of a process.
+    /// The root of a process.
     ///
     /// # Errors
     ///
-    /// When it has ended, or this user may not look into it.
+    /// When it has ended, or this user may not access it.
     pub fn of(pid: u32) -> io::Result<World> {
         World::at(&PathBuf::from(format!("/proc/{pid}/root")))
     }
 
-    /// That of this host: of a process that has ended nothing else is known.
+    /// The root of this host, for processes that have ended, about which nothing else is known.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl World {
         Ok(World { root })
     }
 
-    /// A directory, for files to be made in and looked up in.
+    /// A directory, for creating and looking up files.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When it does not exist, is something else, or is another user's.
+    /// When it does not exist, is not a regular file, or belongs to another user.
     pub fn file(&self, path: &str, owner: Owner) -> io::Result<File> {
         regular(self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW)?, owner)
     }
@@ -84,11 +84,11 @@ impl World {
     }
 }
 
-/// Opens for reading what `place` is, a descriptor with `O_PATH`.
+/// Opens for reading the file behind `place`, a descriptor with `O_PATH`.
 ///
 /// # Errors
 ///
-/// When it is no regular file, or another user's.
+/// When it is not a regular file, or belongs to another user.
 pub fn regular(place: OwnedFd, owner: Owner) -> io::Result<File> {
     let place = File::from(place);
     let facts = place.metadata()?;
@@ -104,7 +104,7 @@ pub fn regular(place: OwnedFd, owner: Owner) -> io::Result<File> {
             facts.uid()
         )));
     }
-    // The same file, whatever its name means by now.
+    // The same file, even if its name refers to another one by now.
     File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))
 }
 
@@ -122,7 +122,7 @@ mod tests {
         (folder, world)
     }
 
-    /// If this fails, a container makes a profiler that is root read the host's files.
+    /// If this fails, a container makes a profiler that runs as root read the host's files.
     #[test]
     fn a_link_in_a_world_leads_nowhere_else() {
         let (folder, world) = world();
@@ -136,7 +136,7 @@ mod tests {
         for path in ["tmp/file".to_owned(), format!("tmp/folder/{name}"), "tmp/up/passwd".to_owned()] {
             assert!(world.file(&path, Owner::Any).is_err(), "{path}");
         }
-        // Within the world links count, except for the last component.
+        // Within the process's root links are followed, except in the last component.
         symlink("/tmp", folder.path().join("var")).unwrap();
         assert!(world.file("var/own", Owner::Any).is_ok());
         assert!(world.file("/tmp/own", Owner::Any).is_ok());
@@ -144,7 +144,7 @@ mod tests {
         assert!(world.file("tmp/other", Owner::Any).is_err());
     }
 
-    /// If this fails, a FIFO with the name of a perf map hangs `profile` for ever.
+    /// If this fails, a FIFO with the name of a perf map blocks `profile` for ever.
     #[test]
     fn only_regular_files_are_opened() {
         let (folder, world) = world();

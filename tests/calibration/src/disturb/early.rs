@@ -1,4 +1,4 @@
-//! SIGKILL while `disturb` prepares: before it has printed anything, when its guard may not exist yet or not know
+//! SIGKILL while `disturb` prepares: before it has printed anything, when its guard may not exist yet, or not know
 //! everything.
 
 use std::io::Read;
@@ -38,7 +38,7 @@ fn killed_while_it_prepares_it_leaves_nothing() {
         assert!(own_groups(killed).is_empty(), "trial {trial}, {line:?}");
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert!(left.is_empty(), "trial {trial}: {left:?}");
-        // Neither stopped nor frozen: it dies of a signal that can be caught.
+        // Neither stopped nor frozen: a signal that can be caught ends it.
         victim.end_by_term();
     }
 }
@@ -66,7 +66,7 @@ fn killed_early(line: &[&str], trial: u64) -> u32 {
         _ => kill_process_group(pid, Signal::KILL).unwrap(),
     }
     child.wait().unwrap();
-    // They all have the pipe from their start: its end is the end of the last of them.
+    // All of them have the pipe from their start: its end is the end of the last of them.
     let mut errors = child.stderr.take().unwrap();
     let ended = thread::spawn(move || errors.read_to_end(&mut Vec::new()));
     wait_until("its guard and workers have ended", || ended.is_finished());

@@ -1,17 +1,17 @@
-//! A `disturb` that is stopped itself, or has no descriptor left, when it should end a disturbance: the guard ends
-//! it, nothing stays disturbed, and the record has what really happened.
+//! A `disturb` that is itself stopped, or has no descriptor left, when it should end a disturbance: the guard ends it,
+//! nothing stays disturbed, and the record has what actually happened.
 
 use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::*;
 
-/// Longer than its pauses by the time that the guard waits, plus some.
+/// Longer than a pause plus the time that the guard waits, with some margin.
 const LATE: Nanos = Nanos::from_millis(1_800);
 
 /// If this fails, a disturbance that the guard has given up as overdue is applied after all, with nothing to undo it.
 ///
 /// The process is stopped as soon as the guard has read the order, which is 3 ms before the begin. A trial in which it
-/// was faster shows nothing; one of ten hits that time.
+/// was faster shows nothing; one of ten hits that interval.
 #[test]
 fn a_pause_given_up_before_its_begin_is_not_applied() {
     let _together = quiet::together();
@@ -46,7 +46,7 @@ fn a_pause_given_up_before_its_begin_is_not_applied() {
     panic!("no trial stopped it before the begin");
 }
 
-/// What a process has read in bytes, of all its files and pipes.
+/// Bytes that a process has read from all its files and pipes.
 fn bytes_read(pid: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
     let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();

@@ -1,4 +1,4 @@
-//! What `disturb` reports where it cannot undo, or cannot continue.
+//! What `disturb` reports if it cannot undo, or cannot continue.
 
 use std::process::Output;
 
@@ -55,7 +55,7 @@ fn killed_with_its_whole_control_group_it_leaves_nothing_stopped() {
     command.args(["disturb", "pause", "-p", &pid, "--for", "60s", "-o"]).arg(record);
     let mut run = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the victim is stopped", || victim.is_stopped());
-    // `cgroup.kill` is younger than the oldest kernel that is supported.
+    // `cgroup.kill` is newer than the oldest kernel that is supported.
     let members = fs::read_to_string(group.0.join("cgroup.procs")).unwrap();
     for member in members.lines() {
         kill_process(pid_of(member.parse().unwrap()), Signal::KILL).unwrap();
@@ -65,7 +65,7 @@ fn killed_with_its_whole_control_group_it_leaves_nothing_stopped() {
     victim.end_by_term();
 }
 
-/// If this fails, it reports that everything is undone where it is not.
+/// If this fails, it reports that everything is undone when it is not.
 #[test]
 fn what_cannot_be_undone_is_reported() {
     let _together = quiet::together();
@@ -97,7 +97,7 @@ fn what_cannot_be_undone_is_reported() {
 fn a_full_disk_is_named() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
-    // More than a file may have here: has the effect of a full disk, without filling it.
+    // More than a file may have here: the same effect as a full disk, without filling it.
     let line = "ulimit -f 64; trap '' XFSZ; exec \"$0\" \"$@\"";
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();

@@ -1,4 +1,4 @@
-//! Certificates in a folder: an authority's, and a server's from it for `localhost`.
+//! Certificates in a directory: a CA's, and a server's signed by it for `localhost`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// In force until the first day of `year`.
+    /// Valid until the first day of `year`.
     pub fn until(year: i32) -> Certificates {
         let folder = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Two of the same name would be distinguished only by their signatures.
+        // Two with the same name would differ only in their signatures.
         params.distinguished_name.push(DnType::CommonName, format!("authority until {year}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

@@ -17,14 +17,14 @@ use super::{binary, port, wait};
 /// What a server saw.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Those that requested something.
+    /// Connections that requested something.
     pub connections: u64,
     pub requests: u64,
-    /// The most requests that were in flight at once.
+    /// Maximum number of requests in flight at once.
     pub most_at_once: u64,
 }
 
-/// Node's, from `tests/e2e/http2.mjs`.
+/// Node's server, from `tests/e2e/http2.mjs`.
 pub struct Node {
     _process: Leash,
     _folder: TempDir,
@@ -34,7 +34,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// It lets a client have so many streams at once.
+    /// Allows a client this many concurrent streams.
     pub fn start(certificates: &Certificates, streams: u64) -> Node {
         let found = Command::new("node").arg("--version").output();
         assert!(found.is_ok(), "no node here: run scripts/setup test");
@@ -52,7 +52,7 @@ impl Node {
         Node { _process: process, _folder: folder, clear, secure, truth }
     }
 
-    /// Since it was started.
+    /// What it saw since it was started.
     pub fn seen(&self) -> Seen {
         let truth: Value = serde_json::from_slice(&fetch(self.truth, "/")).unwrap();
         let of = |name: &str| number(&truth, name);
@@ -68,7 +68,7 @@ pub struct Nghttpd {
 }
 
 impl Nghttpd {
-    /// Over TLS with `certificates`, else in the clear. It lets a client have so many streams at once.
+    /// Over TLS with `certificates`, otherwise without. Allows a client this many concurrent streams.
     pub fn start(certificates: Option<&Certificates>, streams: u64) -> Nghttpd {
         let found = Command::new("nghttpd").arg("--version").output();
         assert!(found.is_ok(), "no nghttpd here: run scripts/setup test");
@@ -89,7 +89,7 @@ impl Nghttpd {
         Nghttpd { _process: process, folder, port }
     }
 
-    /// Since it was started, once it has logged the end of `requests` of them.
+    /// What it saw since it was started, once it has logged the end of `requests` of them.
     pub fn seen(&self, requests: u64) -> Seen {
         let log = || fs::read_to_string(self.folder.path().join(LOG)).unwrap();
         let ended = || log().lines().filter(|line| line.ends_with(" closed")).count() as u64;

@@ -1,7 +1,7 @@
-//! What holds of every record, whatever happened in the run.
+//! What must hold for every record, whatever happened in the run.
 //!
-//! `run.json` fits its schema, names every option, conserves requests, splits the response exactly, and agrees with
-//! the rest of the folder, which `parallax report` recomputes.
+//! `run.json` fits its schema, names every option, conserves requests, splits the response time exactly, and agrees
+//! with the rest of the directory, from which `parallax report` recomputes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use units::Nanos;
 use super::binary;
 use super::run::{number, text};
 
-/// Holds `run.json` of a run that ended by itself or by a signal against the laws and its folder.
+/// Checks `run.json` of a run that ended by itself or by a signal against these laws and its directory.
 #[track_caller]
 pub fn check(record: &Path, document: &Value) {
     fits("run.schema.json", document);
@@ -81,15 +81,15 @@ fn names_every_option(document: &Value) {
         let source = option["source"].as_str().unwrap();
         assert!(["given", "set", "file", "default", "derived"].contains(&source), "{name}: {source}");
     }
-    // A name with a dot is a value of a scenario file, which no option is called.
+    // A name with a dot is a value of a scenario file, not an option.
     let counted = document["options"].as_object().unwrap().keys().filter(|name| !name.contains('.')).count();
     assert_eq!(counted, options().len(), "run.json has options that --help has not");
 }
 
-/// Options that decide where the options of a run come from: the record has those it came to.
+/// Options that only decide where the options of a run come from: the record contains the result.
 const NOT_OF_THE_RUN: [&str; 3] = ["help", "spec", "print-spec"];
 
-/// Every option of a run by its long name, and the URL, as `drive --help` has them.
+/// Every option of a run by its long name, and the URL, from `drive --help`.
 fn options() -> &'static [String] {
     static OPTIONS: OnceLock<Vec<String>> = OnceLock::new();
     OPTIONS.get_or_init(|| {
@@ -164,7 +164,7 @@ fn agrees_with_histograms(record: &Path, document: &Value) {
     }
 }
 
-/// If this fails, the figures of `run.json` cannot be had from the rest of its folder.
+/// If this fails, the figures of `run.json` cannot be recomputed from the rest of its directory.
 #[track_caller]
 fn is_reported_as_it_is(record: &Path, document: &Value) {
     let output = Command::new(binary::parallax()).args(["report", "--json"]).arg(record).output().unwrap();
@@ -198,7 +198,7 @@ fn quantiles_agree(read: &Durations, stated: &Value, name: &str) {
         stated["quantiles"].as_array().unwrap().iter().filter(|quantile| quantile["is"] == "known")
     {
         let share = quantile["q"].as_f64().unwrap();
-        // Within a hair below the product: 0.999 · 1000 is 999 and not 1000.
+        // Slightly below the product: 0.999 · 1000 is 999 and not 1000.
         let rank = (share * read.count() as f64 - 1e-6).ceil().max(1.0) as u64;
         assert_eq!(read.at_rank(rank), Some(Nanos(number(quantile, "/ns"))), "{name} at {share}");
     }

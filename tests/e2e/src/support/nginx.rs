@@ -24,20 +24,20 @@ pub struct Seen {
     pub method: String,
     pub uri: String,
     pub status: u16,
-    /// Of the response, header and framing included.
+    /// Bytes of the response, including header and framing.
     pub bytes_sent: u64,
-    /// Of the request, header and body.
+    /// Bytes of the request, header and body.
     pub bytes_received: u64,
     /// The connection's number.
     pub connection: u64,
     /// When it was logged, in milliseconds since 1970.
     pub at_ms: u64,
-    /// It came before the response to its predecessor.
+    /// Whether it arrived before the response to its predecessor.
     pub pipelined: bool,
 }
 
 impl Nginx {
-    /// One worker that keeps connections; `inside` goes into its server block.
+    /// One worker that keeps connections alive; `inside` is inserted into its server block.
     pub fn start(inside: &str) -> Nginx {
         assert!(Command::new("nginx").arg("-v").output().is_ok(), "no nginx here: run scripts/setup test");
         let folder = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ impl Nginx {
         self.folder.path().join("www").join(name)
     }
 
-    /// Lets it finish what it is doing, and reads everything that it logged.
+    /// Waits until it has finished its requests, and reads everything that it logged.
     pub fn finish(mut self) -> Vec<Seen> {
         let pid = fs::read_to_string(self.folder.path().join("nginx.pid")).unwrap();
         kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap(), Signal::QUIT).unwrap();
@@ -69,7 +69,7 @@ impl Nginx {
         self.seen()
     }
 
-    /// Kills it in the middle of whatever it does.
+    /// Kills it in the middle of its work.
     pub fn kill(&mut self) {
         self.process.kill();
     }
@@ -80,7 +80,7 @@ impl Nginx {
     }
 }
 
-/// The body of `path` by HTTP/1.0, which knows no chunks: all up to the close.
+/// The body of `path` over HTTP/1.0, which has no chunks: everything up to the close.
 pub fn fetch(port: u16, path: &str) -> Vec<u8> {
     let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     write!(connection, "GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n").unwrap();
@@ -100,7 +100,7 @@ pub fn has_ipv6() -> bool {
 
 fn configuration(folder: &Path, port: u16, inside: &str) -> String {
     let folder = folder.display();
-    // The workers of root's nginx are another user by default, who may not look into a temporary folder.
+    // The workers of root's nginx run as another user by default, who cannot access a temporary directory.
     let user = if geteuid().is_root() { "user root root;" } else { "" };
     let ipv6 = if has_ipv6() { format!("listen [::1]:{port};") } else { String::new() };
     format!(

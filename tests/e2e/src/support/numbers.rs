@@ -1,6 +1,6 @@
 //! Numbers that look random and are the same in every run.
 
-/// splitmix64: the values depend on the seed alone.
+/// splitmix64: the values depend only on the seed.
 pub struct Numbers(pub u64);
 
 impl Numbers {

@@ -17,7 +17,7 @@ pub fn python() -> &'static Path {
     PYTHON.get_or_init(|| {
         let folder = binary::target().join("e2e-venv");
         let wanted = include_str!("../../requirements.txt");
-        // Written last, so a folder without it was not finished.
+        // Written last, so a directory without it is incomplete.
         let marker = folder.join("installed.txt");
         if !fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
             install(&folder);
@@ -59,7 +59,7 @@ impl Httpbin {
         command.extend(["--chdir", folder.path().to_str().unwrap(), "httpbin:app"]);
         let mut process = Leash::start(&command, &folder.path().join("gunicorn.log"));
         process.wait_for(port);
-        // gunicorn listens before its worker has read the application in.
+        // gunicorn listens before its worker has loaded the application.
         fetch(port, "/get");
         Httpbin { _process: process, _folder: folder, port }
     }

@@ -26,7 +26,7 @@ pub fn start(arguments: &[&str]) -> Running {
     start_by(Command::new(binary::parallax()), arguments)
 }
 
-/// The same by another command, which gets `drive` and all that follows as its last arguments.
+/// The same with another command, which gets `drive` and everything after it as its last arguments.
 pub fn start_by(mut command: Command, arguments: &[&str]) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let output = |name: &str| File::create(folder.path().join(name)).unwrap();
@@ -48,7 +48,7 @@ const RECORD: &str = "record";
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 
-/// A running test. Killed when dropped.
+/// A running `drive`. Killed when dropped.
 pub struct Running {
     child: Child,
     folder: TempDir,
@@ -63,7 +63,7 @@ impl Running {
         self.folder.path().join(RECORD)
     }
 
-    /// Waits until the record is there: the run begins.
+    /// Waits until the record exists, which is when the run begins.
     pub fn wait_for_record(&self) {
         let path = self.record().join("run.json");
         assert!(wait::until(Nanos::from_secs(20), || path.exists()), "no run.json");
@@ -74,7 +74,7 @@ impl Running {
         self.child.wait().unwrap()
     }
 
-    /// Waits for the end and reads the record, which must keep the laws.
+    /// Waits for the end and reads the record, which must satisfy the laws.
     pub fn finish(mut self) -> Run {
         let status = self.wait();
         let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap();
@@ -112,7 +112,7 @@ impl Run {
         self.running.record()
     }
 
-    /// Done and believed; or not believed only because this machine was busy, which no test here is about.
+    /// Finished and valid; or invalid only because this machine was busy, which no test here is about.
     #[track_caller]
     pub fn assert_done(&self) {
         let busy = |finding: &Value| ["client_lag", "schedule_lag"].contains(&text(finding, "/check"));
@@ -127,12 +127,12 @@ impl Run {
         number(&self.json, &format!("/results/totals/{name}"))
     }
 
-    /// How many ended so, wherever and by whomever.
+    /// How many ended with this outcome, in any phase and whoever is to blame.
     pub fn ended(&self, outcome: &str) -> u64 {
         self.outcomes().filter(|row| row["outcome"] == outcome).map(|row| number(row, "/count")).sum()
     }
 
-    /// All that happened, as `outcome blame count`.
+    /// All outcomes, as `outcome blame count`.
     pub fn reported(&self) -> Vec<String> {
         let blame = |row: &Value| row["blame"].as_str().unwrap_or("-").to_owned();
         let reported = |row: &Value| format!("{} {} {}", text(row, "/outcome"), blame(row), row["count"]);

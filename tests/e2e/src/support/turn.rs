@@ -1,4 +1,5 @@
-//! Who may use the machine: tests that count run side by side, tests that read clocks run alone.
+//! Which tests may use the machine at the same time: tests that count run concurrently, tests that measure time run
+//! alone.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -1,10 +1,10 @@
-//! Takes a CPU from others by a known amount, and keeps an account of every moment it had it.
+//! Takes a CPU from others by a known amount, and records every moment it had it.
 //!
 //! usage: hog NAME FILE [BUSY IDLE]
 //!
 //! Its process name is NAME; it prints `ready`, and runs until its standard input ends: all the time, or alternating
-//! between BUSY of its own CPU time and IDLE asleep. FILE then has one line per stretch: when it began and when it
-//! ended.
+//! between BUSY of its own CPU time and IDLE asleep. FILE then has one line per period on the CPU: when it began and
+//! when it ended.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -45,10 +45,10 @@ fn run(name: &str, file: &str, turns: Option<(Nanos, Nanos)>) -> io::Result<()> 
     file.flush()
 }
 
-/// Between two looks at the clock nothing is done that takes a microsecond: a longer gap is time of others.
+/// Nothing between two readings of the clock takes a microsecond: a longer gap is time of other threads.
 const GAP: Nanos = Nanos::from_micros(5);
 
-/// A test's hogs run for seconds, in stretches of milliseconds.
+/// A test's hogs run for seconds, in periods of milliseconds.
 const MOST: usize = 1 << 20;
 
 fn stretches(is_over: &AtomicBool, turns: Option<(Nanos, Nanos)>) -> Vec<(u64, u64)> {

@@ -1,5 +1,4 @@
-//! The planted server. It prints where it listens, serves until its standard input ends, and then writes its
-//! accounts.
+//! The planted server. It prints its address, serves until its standard input ends, and then writes its accounts.
 //!
 //! usage: planted --folder DIR [--model NAME] [--ip ADDRESS] [--unix PATH] [--workers N] [--late-read LENGTH]
 

@@ -15,7 +15,7 @@ pub struct Connection {
     pub peer_port: u16,
     pub way: Way,
     waiting: Vec<u8>,
-    /// When the last read had returned, and in which thread.
+    /// When the last read returned, and in which thread.
     pub read_at: Nanos,
     reader: u32,
     requests: u64,
@@ -23,7 +23,7 @@ pub struct Connection {
     body_kept: usize,
 }
 
-/// One request of it.
+/// One request on this connection.
 pub struct Request {
     pub path: String,
     pub protocol: Protocol,
@@ -39,12 +39,12 @@ pub enum Protocol {
     Line,
 }
 
-/// A head longer than this is none that our clients send.
+/// No client of these tests sends a longer head.
 const LONGEST_HEAD: usize = 64 << 10;
 
 impl Connection {
     pub fn new(socket: OwnedFd, peer_port: u16, folder: &Path) -> io::Result<Connection> {
-        // A file of no name: any number of connections may have one.
+        // A file without a name: any number of connections may have one.
         let flags = rustix::fs::OFlags::TMPFILE.bits();
         let mut options = OpenOptions::new();
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.cast_signed());
@@ -62,7 +62,7 @@ impl Connection {
         })
     }
 
-    /// Lets what arrives wait for `length` in the socket's queue.
+    /// Leaves what has arrived in the socket's queue for `length`.
     pub fn leave(&self, length: Nanos) -> io::Result<()> {
         poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], None)?;
         clock::sleep_until(clock::now() + length);
@@ -77,14 +77,14 @@ impl Connection {
         Ok(length)
     }
 
-    /// Takes in what has just been read.
+    /// Adds what has just been read.
     pub fn take_in(&mut self, bytes: &[u8]) {
         self.read_at = clock::now();
         self.reader = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// The next whole request that was read.
+    /// The next complete request that was read.
     pub fn next_request(&mut self) -> io::Result<Option<Request>> {
         let is_http = self.waiting.starts_with(b"GET ");
         let end: &[u8] = if is_http { b"\r\n\r\n" } else { b"\n" };
@@ -110,7 +110,7 @@ impl Connection {
         Ok(Some(request))
     }
 
-    /// Has the body where it can be sent from.
+    /// Puts the body where it can be sent from.
     pub fn prepare(&mut self, body: &[u8]) -> io::Result<()> {
         if self.way.writing == Writing::Sendfile && self.body_kept != body.len() {
             ways::keep(&self.body_file, body)?;

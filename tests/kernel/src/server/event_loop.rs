@@ -1,5 +1,5 @@
-//! One thread for all connections, like Redis: what is ready is read and worked, one after the other, and then all
-//! responses are written. A request waits for those worked after it.
+//! One thread for all connections, like Redis: it reads and works on what is ready, one after the other, and then
+//! writes all responses. A request waits for those worked on after it.
 
 use std::collections::HashMap;
 use std::io;
@@ -53,7 +53,7 @@ pub fn run(shop: &Arc<Shop>, listener: &Listener) -> io::Result<()> {
 const LISTENER: u64 = u64::MAX;
 const MOST_EVENTS: usize = 256;
 
-/// Reads once and works what came whole; false when the peer has closed.
+/// Reads once and works on complete requests; false when the peer has closed.
 fn work_all(
     id: u64,
     connection: &mut Connection,

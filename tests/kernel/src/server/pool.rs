@@ -1,4 +1,4 @@
-//! A pool of threads: connections hop between them, or one thread reads for all of them.
+//! A pool of threads: connections move between them, or one thread reads for all of them.
 
 use std::collections::HashMap;
 use std::io;
@@ -37,7 +37,7 @@ impl Resting {
         Ok(())
     }
 
-    /// Waits until one can be read.
+    /// Waits until one of them is readable.
     fn take(&self) -> io::Result<(u64, Connection)> {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(1);
         loop {

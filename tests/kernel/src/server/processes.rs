@@ -36,7 +36,7 @@ pub fn run(shop: &Arc<Shop>, listener: &Listener) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Standard input is no connection, or its account cannot be kept.
+/// Standard input is not a connection, or its account cannot be kept.
 pub fn serve_inherited(shop: &Shop) -> io::Result<()> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     let peer = getpeername(&socket)?;

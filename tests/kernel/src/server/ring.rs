@@ -49,7 +49,7 @@ struct Server {
     next: u64,
 }
 
-/// A connection and the memory that the kernel may use for it, which does not move while an entry names it.
+/// A connection and the memory that the kernel may use for it, which must not move while an entry refers to it.
 struct Slot {
     connection: Connection,
     inbox: Box<[u8]>,
@@ -70,7 +70,7 @@ impl Server {
                 self.ring.completion().map(|entry| (entry.user_data(), entry.result())).collect();
             for (id, result) in completions {
                 if id != BELL {
-                    // What fails is the peer's doing, and ends its connection.
+                    // Failures are caused by the peer, and end its connection.
                     self.completed(id, usize::try_from(result).unwrap_or(0))?;
                     continue;
                 }
@@ -113,7 +113,7 @@ impl Server {
         self.go_on(id)
     }
 
-    /// The next request, or the next read.
+    /// Continues with the next request, or the next read.
     fn go_on(&mut self, id: u64) -> io::Result<()> {
         let Some(slot) = self.slots.get_mut(&id) else { return Ok(()) };
         let begun = self.hands.counters.moment();

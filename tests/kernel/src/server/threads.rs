@@ -1,4 +1,4 @@
-//! A thread a connection.
+//! One thread per connection.
 
 use std::io;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub fn serve(mut connection: Connection, hands: &mut Hands, shop: &Shop) -> io::
     }
 }
 
-/// Serves all that was read.
+/// Serves everything that was read.
 pub fn serve_read(connection: &mut Connection, hands: &mut Hands, shop: &Shop) -> io::Result<()> {
     let mut begun = hands.counters.moment();
     while let Some(request) = connection.next_request()? {

@@ -1,4 +1,4 @@
-//! The system calls a connection is read and written by.
+//! The system calls that a connection is read and written with.
 
 use std::fmt;
 use std::fs::File;
@@ -130,7 +130,7 @@ fn halves(bytes: &[u8]) -> [IoSlice<'_>; 2] {
     [IoSlice::new(first), IoSlice::new(second)]
 }
 
-/// Makes `file` begin with `body`.
+/// Replaces the beginning of `file` by `body`.
 pub fn keep(file: &File, body: &[u8]) -> io::Result<()> {
     file.write_all_at(body, 0)
 }

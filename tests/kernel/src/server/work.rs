@@ -1,4 +1,4 @@
-//! From a request to its response and its account: picked up, worked, written.
+//! From a request to its response and its account: picked up, worked on, written.
 
 use std::io;
 
@@ -24,7 +24,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Does the steps of a request that the calling thread picked up at `begun`.
+    /// Carries out the steps of a request that the calling thread picked up at `begun`.
     pub fn of(
         request: Request,
         begun: Moment,
@@ -53,8 +53,7 @@ impl Work {
         Ok(Work { request, begun, worked, steps, way, next_way, head, body })
     }
 
-    /// Writes the response and keeps the account. The thread has worked on nothing else since it picked the request
-    /// up.
+    /// Writes the response and keeps the account. The thread has worked on nothing else since it picked the request up.
     pub fn finish(self, connection: &mut Connection, hands: &Hands, shop: &Shop) -> io::Result<()> {
         connection.prepare(&self.body)?;
         shop.one_began();
@@ -66,7 +65,7 @@ impl Work {
         Ok(())
     }
 
-    /// The same, for a thread that did other work in between: that is none of this request's.
+    /// The same, for a thread that did other work in between, which does not count for this request.
     pub fn finish_later(self, connection: &mut Connection, hands: &Hands, shop: &Shop) -> io::Result<()> {
         connection.prepare(&self.body)?;
         shop.one_began();
@@ -118,7 +117,7 @@ struct Ends {
 }
 
 enum Order {
-    /// The connection's next requests are read and written another way.
+    /// From now on the connection's requests are read and written in another way.
     Way(Way),
     Do(Recipe),
 }
@@ -134,7 +133,7 @@ fn head(status: &str, length: usize) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n").into_bytes()
 }
 
-/// Ends with a line's end, so that it is also a response to a line.
+/// Ends with a line end, so that it is also a response to a line.
 fn body(length: usize) -> Vec<u8> {
     let mut body = vec![b'o'; length.max(1)];
     *body.last_mut().expect("a body has a byte at least") = b'\n';

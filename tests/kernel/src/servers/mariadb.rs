@@ -1,4 +1,4 @@
-//! MariaDB, with a thread a connection and with its pool of threads.
+//! MariaDB, with one thread per connection and with its thread pool.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -24,11 +24,11 @@ fn mariadb_questions_are_all_counted() {
         server.load(20_000);
         let after = server.counts();
         let watched = watching.finish();
-        // A connection's end counts as a question too, and has no response. Between the readings are the end of the
-        // first, the load, and the second: that has begun and not ended.
+        // The end of a connection counts as a question too, and has no response. Between the readings are the end of
+        // the first reading's connection, the load, and the second one's, which has begun and not ended.
         let counted = (after.questions - before.questions) - (after.connections - before.connections) - 1;
         assert!(counted >= 20_000, "{counted}");
-        // The looks come through the socket of the local host.
+        // The readings use the socket of the local host.
         let of_load = |one: &&record::Served| one.local.is_some_and(|local| local.port() == server.port);
         let seen = watched.served.iter().filter(of_load).count();
         check_reconciled(handling, seen as u64, counted, &watched.results);
@@ -48,7 +48,7 @@ struct Mariadb<'a> {
     port: u16,
 }
 
-/// What it has counted so far, with the one who looks.
+/// What it has counted so far, including the reading itself.
 struct Counts {
     questions: u64,
     connections: u64,
@@ -80,7 +80,7 @@ impl Data {
         let options = [
             format!("--datadir={}", self.path("")),
             format!("--socket={}", self.path("socket")),
-            // One for each server: one that was killed leaves its own behind.
+            // One file per server: a server that was killed leaves its file behind.
             format!("--pid-file={}", self.pid_file(port).display()),
             format!("--bind-address={}", Ipv4Addr::LOCALHOST),
             format!("--port={port}"),

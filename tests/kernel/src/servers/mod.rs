@@ -1,4 +1,4 @@
-//! Servers from other projects, each with a separate folder and port: what `watch` counts is what they count.
+//! Servers of other projects, each with a separate directory and port: `watch` counts the same as they do.
 
 mod mariadb;
 mod nginx;
@@ -12,7 +12,7 @@ use record::observation::WatchResults;
 
 use crate::support::cores::{self, Core};
 
-/// What the server counted, and what was seen of it, within 0.01 %; a gap has to be counted as lost.
+/// What the server counted and what was seen of it agree within 0.01 %; a gap must be counted as lost.
 #[track_caller]
 fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults) {
     let losses = &results.losses;
@@ -37,7 +37,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     output
 }
 
-/// A program that has to be here.
+/// Fails unless this program is installed.
 #[track_caller]
 fn require(program: &str) {
     let found = Command::new("sh").args(["-c", r#"command -v "$1""#, "sh", program]).output().unwrap();

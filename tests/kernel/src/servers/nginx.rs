@@ -30,7 +30,7 @@ fn nginx_requests_are_all_counted() {
     let counted = nginx.requests() - before;
     let watched = watching.finish();
     assert!(counted >= 40_200, "{counted}");
-    // The first look is in its own count; the second is seen and counted, too.
+    // The first reading is in its own count; the second is seen and counted, too.
     check_reconciled("nginx", watched.results.requests, counted + 1, &watched.results);
     let small: u64 = watched
         .results
@@ -42,7 +42,7 @@ fn nginx_requests_are_all_counted() {
     assert_eq!(small, 40_000, "{:#?}", watched.results.digests);
 }
 
-/// The load is what counts, not how steady this host was: its own verdict may be that it was not.
+/// Only the load matters, not how steady this host was: the run's verdict may be that it was not.
 pub(super) fn drive(arguments: &[&str]) {
     let whole =
         [&["-c", r#""$@" || [ $? = 3 ]"#, "sh", binary::parallax().to_str().unwrap()], arguments].concat();
@@ -70,7 +70,7 @@ impl Nginx {
         Nginx { _process: process, folder, port }
     }
 
-    /// What it has counted so far, with the request that asks for it.
+    /// What it has counted so far, including the request that reads it.
     fn requests(&self) -> u64 {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         stream.write_all(b"GET /status HTTP/1.1\r\nHost: nginx\r\nConnection: close\r\n\r\n").unwrap();
@@ -82,7 +82,7 @@ impl Nginx {
 }
 
 fn configuration(folder: &str, port: u16) -> String {
-    // The workers of root's nginx are another user by default, who may not look into a temporary folder.
+    // The workers of root's nginx run as another user by default, who cannot access a temporary directory.
     let user = if geteuid().is_root() { "user root root;" } else { "" };
     format!(
         "{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log warn;

@@ -1,4 +1,4 @@
-//! PostgreSQL: a process a connection, simple and extended protocol, and statements by their digest.
+//! PostgreSQL: one process per connection, simple and extended protocol, and statements by their digest.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -17,7 +17,7 @@ fn postgres_statements_are_all_counted() {
     let _together = quiet::together();
     let postgres = Postgres::start();
     postgres.prepare();
-    // Each of the four connections prepares once: a request of this statement, and no call of it.
+    // Each of the four connections prepares once: a request for this statement that is not a call of it.
     for (mode, prepared) in [("simple", 0), ("extended", 0), ("prepared", 4)] {
         postgres.ask("SELECT pg_stat_statements_reset()");
         let watching = Watching::start(&["--port", &postgres.port.to_string()]);
@@ -44,7 +44,7 @@ impl Postgres {
         Postgres::start_by(|command| command.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// It refuses to be root: it runs as the user that its package made. `by` puts what starts it before its command.
+    /// It refuses to run as root: it runs as the user that its package created. `by` wraps its command.
     pub(super) fn start_by(by: impl Fn(&[&str]) -> Vec<String>) -> Postgres {
         for program in ["runuser", "psql"] {
             require(program);
@@ -104,7 +104,7 @@ impl Postgres {
     }
 }
 
-/// Debian has a folder for each version.
+/// Debian has a directory for each version.
 fn programs() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();

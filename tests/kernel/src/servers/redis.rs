@@ -18,14 +18,14 @@ fn redis_commands_in_pipelines_of_64_are_all_counted() {
     let watching = Watching::start(&["--port", &redis.port.to_string()]);
     let before = redis.commands();
     let port = redis.port.to_string();
-    // 64 do not divide it: the last pipelines are shorter.
+    // Not a multiple of 64: the last pipelines are shorter.
     let load = ["-p", &port, "-c", "8", "-q", "-r", "1000"];
     run("redis-benchmark", &[&load[..], &["-t", "set,get", "-n", "100000", "-P", "64"]].concat());
     run("redis-benchmark", &[&load[..], &["-t", "get", "-n", "5000"]].concat());
     let counted = redis.commands() - before;
     let watched = watching.finish();
     assert!(counted >= 205_000, "{counted}");
-    // The first look is in the second's count; the second is seen, too.
+    // The first reading is in the second's count; the second is seen, too.
     check_reconciled("redis", watched.results.requests, counted + 1, &watched.results);
 }
 
@@ -48,7 +48,7 @@ impl Redis {
         Redis { _process: process, _folder: folder, port }
     }
 
-    /// What it has done so far; not the command that asks for it.
+    /// What it has executed so far, without the command that reads it.
     fn commands(&self) -> u64 {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         stream.write_all(b"INFO stats\r\n").unwrap();

@@ -1,5 +1,5 @@
-//! `parallax cpu PID` of servers that are several processes: what the tree used is what the account of a control group
-//! says that holds the server and nothing else.
+//! `parallax cpu PID` on servers with several processes: what the tree used is what the account of a control group
+//! contains that has only the server in it.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::support::accounted::Accounted;
 use crate::support::{binary, leash, port, quiet, wait};
 use testkit::leash::Leash;
 
-/// A burst of requests each of which costs the server milliseconds.
+/// A burst of requests, each of which costs the server milliseconds.
 fn requests(port: u16, path: &str, count: u32, header: &str) {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("run");
@@ -43,7 +43,7 @@ fn nginx_with_two_workers_uses_what_its_control_group_used() {
     check("nginx", &group, pid, || requests(port, "/large.txt", 40, "Accept-Encoding: gzip"));
 }
 
-/// Each connection is a process. With `-C` each transaction has one of its own, which ends before anybody looks.
+/// Each connection is a process. With `-C` each transaction has its own, which ends before it can be looked at.
 #[test]
 fn postgres_under_pgbench_uses_what_its_control_group_used() {
     let group = Accounted::new();
@@ -142,7 +142,7 @@ fn number(file: &Path) -> u32 {
     read().unwrap()
 }
 
-/// The server is idle at both ends, so the two accounts are of the same time. They differ by at most the printed error
+/// The server is idle at both ends, so the two accounts cover the same time. They differ by at most the printed error
 /// and a hundredth: the kernel closes the account of a process that ends some 10 us before its last switch.
 #[track_caller]
 fn check(what: &str, group: &Accounted, pid: u32, load: impl Fn()) {

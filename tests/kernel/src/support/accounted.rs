@@ -1,4 +1,4 @@
-//! A control group that only keeps an account of CPU time, in the version that this host has; gone when it is dropped.
+//! A control group that only accounts for CPU time, in the version that this host has; removed when dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,18 +25,18 @@ impl Accounted {
         Accounted { folder }
     }
 
-    /// Its path as `parallax cpu --cgroup` takes it.
+    /// Its path in the form of `parallax cpu --cgroup`.
     pub fn path(&self) -> &str {
         self.folder.to_str().unwrap()
     }
 
-    /// What starts `command` in the group, with all its children.
+    /// A command line that starts `command` in the group, with all its children.
     pub fn command(&self, command: &[&str]) -> Vec<String> {
         let enter = ["sh", "-c", r#"echo $$ >"$1/cgroup.procs" && shift && exec "$@""#, "sh", self.path()];
         enter.iter().chain(command).map(|word| (*word).to_owned()).collect()
     }
 
-    /// CPU time of all that ever was in it, by the kernel's account.
+    /// CPU time of everything that was ever in it, by the kernel's account.
     pub fn used(&self) -> Nanos {
         let read = |file: &str| fs::read_to_string(self.folder.join(file));
         if let Ok(text) = read("cpuacct.usage") {

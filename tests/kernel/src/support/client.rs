@@ -1,4 +1,4 @@
-//! A client that blocks: it sends what it is given and reads what comes back.
+//! A blocking client: it sends what it is given and reads the replies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,13 +9,13 @@ impl<T: Read + Write + Send> Stream for T {}
 
 pub struct Client {
     stream: BufReader<Box<dyn Stream>>,
-    /// Its own; 0 if it has none.
+    /// Its own port; 0 if it has none.
     pub port: u16,
     pub sent: u64,
 }
 
 impl Client {
-    /// To `127.0.0.1:PORT` or a path.
+    /// Connects to `127.0.0.1:PORT` or a path.
     pub fn connect(address: &str) -> Client {
         let (stream, port): (Box<dyn Stream>, u16) = if address.starts_with('/') {
             (Box::new(UnixStream::connect(address).unwrap()), 0)
@@ -28,12 +28,12 @@ impl Client {
         Client { stream: BufReader::new(stream), port, sent: 0 }
     }
 
-    /// A GET and its response body.
+    /// Sends a GET, and returns the body of the response.
     pub fn http(&mut self, path: &str) -> Vec<u8> {
         self.http_pipelined(&[path]).remove(0)
     }
 
-    /// All of them in one write, then all responses.
+    /// Sends all requests in one write, then reads all responses.
     pub fn http_pipelined(&mut self, paths: &[&str]) -> Vec<Vec<u8>> {
         self.send_http(paths);
         paths.iter().map(|_| self.http_answer()).collect()
@@ -45,7 +45,7 @@ impl Client {
         self.send(text.as_bytes(), paths.len());
     }
 
-    /// One request whose bytes leave in so many writes, as an application that flushes too often sends them.
+    /// Sends one request in this many writes, like an application that flushes too often.
     pub fn send_http_in_pieces(&mut self, path: &str, pieces: usize) {
         let text = format!("GET {path} HTTP/1.1\r\nHost: planted\r\n\r\n");
         let each = text.len().div_ceil(pieces);
@@ -72,7 +72,7 @@ impl Client {
         body
     }
 
-    /// A line of text and the line that comes back.
+    /// Sends a line of text, and returns the line that comes back.
     pub fn line(&mut self, recipe: &str) -> String {
         self.send(format!("{recipe}\n").as_bytes(), 1);
         let mut answer = String::new();

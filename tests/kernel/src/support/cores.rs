@@ -1,4 +1,4 @@
-//! Who runs where: the server and its hogs on one CPU, clients and the observer on another.
+//! Which CPUs are used: the server and its hogs on one, clients and the observer on another.
 
 use std::process::{Child, Command};
 
@@ -14,10 +14,10 @@ pub enum Core {
     Last,
 }
 
-/// Ahead of other work on this host.
+/// A higher priority than other work on this host.
 pub const AHEAD: i32 = -15;
 
-/// Starts a program on one CPU with a niceness: a child has those of the thread that made it.
+/// Starts a program on one CPU with a niceness: a child inherits those of the thread that starts it.
 pub fn start(command: &mut Command, core: Core, niceness: i32) -> Child {
     let before = sched_getaffinity(None).unwrap();
     let usual = getpriority_process(None).unwrap();

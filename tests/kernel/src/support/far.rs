@@ -1,4 +1,4 @@
-//! Another host, as far as one kernel can make one: a separate network, boot and monotonic clock, and Debian's sshd
+//! Another host, as far as one kernel can provide one: a separate network, boot and monotonic clock, and Debian's sshd
 //! with a separate key and configuration.
 
 use std::fs;
@@ -14,19 +14,19 @@ use units::Nanos;
 use super::{binary, leash, port, wait};
 use testkit::leash::Leash;
 
-/// Its clock is ahead by so many seconds.
+/// Its clock is ahead by this many seconds.
 pub const AHEAD_S: u64 = 100_000;
 
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// Whom ssh connects to, by the alias of its configuration: one key each.
+/// The user that ssh logs in as, by the alias in its configuration: one key each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login {
     /// As root, with parallax in the PATH.
     Root,
     /// As root, without.
     Bare,
-    /// As a user without any right.
+    /// As a user without any privileges.
     Nobody,
     /// With a key that the host does not know.
     Stranger,
@@ -53,10 +53,10 @@ pub struct FarHost {
     ip: Ipv4Addr,
 }
 
-/// Its folder, as it sees it: no matter which directories are above it here, and who can read them.
+/// Its directory, from its own view: independent of the directories above it on this host, and of who can read them.
 const FAR: &str = "/run/far";
 
-/// What makes the host: runs in new mount, network and time namespaces, and ends as sshd.
+/// Creates the host: runs in new mount, network and time namespaces, and ends as sshd.
 const MAKE: &str = r#"
 set -e
 cd "$1"
@@ -90,7 +90,7 @@ impl FarHost {
         far
     }
 
-    /// A pair of links, one end here, the other there; the kernel takes both away with the host's network.
+    /// A pair of linked interfaces, one end here, the other there; the kernel removes both with the host's network.
     fn connect(&self) {
         let made = wait::until(PATIENCE, || self.folder.path().join("pid").exists());
         assert!(made, "the far host is not made: {}", self.log());
@@ -105,7 +105,7 @@ impl FarHost {
         run(&mut command(&["ip", "link", "set", &near, "up"]));
         run(self.within().args(["ip", "link", "set", "far", "up"]));
         run(self.within().args(["ip", "addr", "add", &theirs, "dev", "far"]));
-        // Without its link the address would lead out of this machine.
+        // Without its link the address would be routed out of this machine.
         let is_linked = || Path::new("/sys/class/net").join(&near).exists();
         let answers = || is_linked() && self.ssh(Login::Root).arg("true").output().unwrap().status.success();
         assert!(wait::until(PATIENCE, answers), "sshd does not answer: {}", self.log());
@@ -123,7 +123,7 @@ impl FarHost {
         self.ip
     }
 
-    /// Runs what is added to it in the host's network.
+    /// A command that runs its arguments in the host's network.
     pub fn within(&self) -> Command {
         command(&["nsenter", "--target", &self.pid(), "--net", "--"])
     }
@@ -134,12 +134,12 @@ impl FarHost {
         ssh
     }
 
-    /// Our own PATH, in which `ssh` reads the configuration of this host: as a user has it at home.
+    /// Our own PATH, in which `ssh` reads the configuration for this host, like a user's own.
     pub fn path(&self) -> String {
         format!("{}:{}", self.folder.path().join("near").display(), std::env::var("PATH").unwrap())
     }
 
-    /// What is left in the host's folder for temporary files.
+    /// Files left in the host's directory for temporary files.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path().join("tmp")).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
@@ -166,7 +166,7 @@ fn write_files(folder: &Path, ip: Ipv4Addr, port: u16) {
     let mut keys = String::new();
     for (name, command) in [
         ("root", None),
-        // What the user asked for, with less.
+        // The user's command, with a restricted PATH.
         ("bare", Some(r#"PATH=/usr/bin:/bin exec sh -c \"$SSH_ORIGINAL_COMMAND\""#)),
         (
             "nobody",
@@ -216,7 +216,7 @@ fn write_files(folder: &Path, ip: Ipv4Addr, port: u16) {
     fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// sshd wants to be called by its whole path.
+/// sshd must be called by its absolute path.
 fn which(program: &str) -> String {
     let mut found = command(&["sh", "-c", r#"PATH=$PATH:/usr/sbin; command -v "$1""#, "sh", program]);
     let found = found.output().unwrap();

@@ -1,5 +1,5 @@
-//! Control groups that run ahead of other work on this host, with or without a CPU quota, in the version that this
-//! host has; each is gone when it is dropped.
+//! Control groups that have precedence over other work on this host, with or without a CPU quota, in the version that
+//! this host has; each is removed when dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// The one for servers and hogs: other work on this host gets next to nothing of a CPU that they want, and among
-    /// them niceness counts.
+    /// The group for servers and hogs: other work on this host gets next to nothing of a CPU that they need, and among
+    /// them niceness decides.
     pub fn ahead() -> Arc<Group> {
         static AHEAD: Mutex<Weak<Group>> = Mutex::new(Weak::new());
         let mut ahead = AHEAD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl Group {
             panic!("no control group can be made at {}: {error}; the tests need root", folder.display())
         });
         let group = Group { folder };
-        // The most that each version takes.
+        // The maximum that each version accepts.
         let (file, most) = if group.is_first() { ("cpu.shares", "262144") } else { ("cpu.weight", "10000") };
         write(&group.folder.join(file), most);
         group
@@ -66,7 +66,7 @@ impl Group {
         write(&self.folder.join("cgroup.procs"), &pid.to_string());
     }
 
-    /// For how long its members was stalled for the quota, by the kernel's account.
+    /// How long its members were throttled by the quota, by the kernel's account.
     pub fn throttled(&self) -> Nanos {
         let text = fs::read_to_string(self.folder.join("cpu.stat")).unwrap();
         let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

@@ -1,4 +1,4 @@
-//! Hogs as child processes, and the stretches in which they had the CPU.
+//! Hogs as child processes, and the periods in which they had the CPU.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ pub struct Hog {
     _group: Arc<Group>,
 }
 
-/// A stretch on the monotonic clock, from and to.
+/// A period on the monotonic clock: begin and end.
 pub type Stretch = (u64, u64);
 
 impl Hog {
@@ -28,10 +28,10 @@ impl Hog {
     }
 
     /// Keeps the server's CPU from going idle, and yields at once to any other thread (SCHED_IDLE). An idle CPU of a
-    /// virtual machine is given back by the hypervisor: waking it takes some 25 us at times, which is run-queue
-    /// latency and is reported as such, but the kernel's own account, the truth of a test, leaves it out. That
-    /// account is by the run queue's clock, which Linux does not move on between a wake-up and the switch that it
-    /// asks for (`rq_clock_skip_update`, 6.18).
+    /// virtual machine is given back to the hypervisor: waking it sometimes takes 25 us, which is run-queue latency and
+    /// is reported as such, but the kernel's own account, the truth of a test, leaves it out. That account uses the run
+    /// queue's clock, which Linux does not advance between a wake-up and the switch that it requests
+    /// (`rq_clock_skip_update`, 6.18).
     pub fn that_keeps_awake() -> Hog {
         let mut command = Command::new("chrt");
         command.args(["--idle", "0", env!("CARGO_BIN_EXE_hog")]);
@@ -83,7 +83,7 @@ impl Drop for Hog {
     }
 }
 
-/// How much of the stretches is within `from..to`.
+/// How much of these periods is within `from..to`.
 pub fn overlap(stretches: &[Stretch], from: u64, to: u64) -> Nanos {
     let first = stretches.partition_point(|&(_, end)| end <= from);
     let within = stretches[first..].iter().take_while(|&&(begin, _)| begin < to);

@@ -1,4 +1,4 @@
-//! Servers on a leash, on the CPU of servers.
+//! Servers that end with the test, on the CPU for servers.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the tests drive: the planted server, hogs, control groups, the binary, and real servers.
+//! What the tests use: the planted server, hogs, control groups, the binary, and real servers.
 
 pub mod accounted;
 pub mod client;

@@ -13,7 +13,7 @@ use super::cores::{self, Core};
 use super::far::FarHost;
 use super::group::Group;
 
-/// How it is started.
+/// How to start it.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub model: &'static str,
@@ -32,7 +32,7 @@ impl Plan {
         self.start_by(Command::new(env!("CARGO_BIN_EXE_planted")))
     }
 
-    /// In the network of another host.
+    /// Starts it in the network of another host.
     pub fn start_on(self, far: &FarHost) -> Planted {
         let mut command = far.within();
         command.arg(env!("CARGO_BIN_EXE_planted")).args(["--ip", &far.address().to_string()]);
@@ -64,7 +64,7 @@ pub struct Planted {
     folder: TempDir,
     /// `127.0.0.1:PORT`, or a path.
     pub address: String,
-    /// After the child: a group is removed when its members have ended.
+    /// Dropped after the child: a group is removed when its members have ended.
     _group: Arc<Group>,
 }
 
@@ -73,7 +73,7 @@ impl Planted {
         self.child.id()
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -82,7 +82,7 @@ impl Planted {
         Client::connect(&self.address)
     }
 
-    /// A connection to it, made and served once: the server has what a connection needs.
+    /// A connection to it, with one request already served, so that the server has all it needs for a connection.
     pub fn client(&self) -> Client {
         let mut client = Client::connect(&self.address);
         client.http("/");
@@ -93,7 +93,7 @@ impl Planted {
         group.take_in(self.pid());
     }
 
-    /// Stops it and reads all its accounts. Clients have to be gone where each has a process of its own.
+    /// Stops it and reads all its accounts. If each client has its own process, the clients must have disconnected.
     pub fn accounts(mut self) -> Vec<Account> {
         drop(self.child.stdin.take());
         let status = self.child.wait().unwrap();

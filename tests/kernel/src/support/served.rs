@@ -8,7 +8,7 @@ use units::Nanos;
 
 /// # Panics
 ///
-/// There are none, or the file is damaged.
+/// There are no requests, or the file is damaged.
 pub fn read(folder: &Path, zero: Nanos) -> Vec<Served> {
     let path = folder.join("served.parquet");
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,8 +1,8 @@
-//! How near is near enough.
+//! Tolerances.
 
 use units::Nanos;
 
-/// 2 % or 20 us, whichever is more: what the observer promises of each part.
+/// 2 % or 20 us, whichever is more: what the observer guarantees for each part.
 pub fn promised(truth: Nanos) -> Nanos {
     Nanos((truth.0 / 50).max(20_000))
 }

@@ -1,5 +1,5 @@
-//! `parallax watch` as a child process, and the record it leaves. Every record that is read here is held to the laws
-//! that hold for every record.
+//! `parallax watch` as a child process, and the record it leaves. Every record that is read here is checked for what
+//! must hold in every record.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,7 +19,7 @@ use super::cores::{self, AHEAD, Core};
 use super::planted::Planted;
 use super::wait;
 
-/// Longer than any observer here needs to begin or to end, on any host.
+/// Longer than any observer here needs to begin or end, on any host.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 /// An observer that has begun.
@@ -29,7 +29,7 @@ pub struct Watching {
     line: String,
 }
 
-/// What it saw.
+/// The results of the watch.
 pub struct Watched {
     pub document: Observation,
     pub results: WatchResults,
@@ -55,7 +55,7 @@ impl Watching {
         watching
     }
 
-    /// The record is there when the programs are attached.
+    /// Waits until the record exists, which is when the programs are attached.
     fn wait_for_begin(&mut self) {
         let run = self.folder.path().join("run.json");
         wait::until(PATIENCE, || run.exists() || self.child.try_wait().unwrap().is_some());
@@ -70,7 +70,7 @@ impl Watching {
         self.child.id()
     }
 
-    /// Of the record.
+    /// The results directory.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -79,12 +79,12 @@ impl Watching {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Ends it as Ctrl-C does.
+    /// Ends it, as Ctrl-C does.
     pub fn finish(self) -> Watched {
         self.finish_and_keep().0
     }
 
-    /// Kills it; returns what it left behind.
+    /// Kills it; returns the directory with what it left.
     pub fn kill(mut self) -> TempDir {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -93,7 +93,7 @@ impl Watching {
 
     /// As [`Watching::finish`], with the results directory.
     pub fn finish_and_keep(mut self) -> (Watched, TempDir) {
-        // Reaped where it has ended by itself; its number may then be another's.
+        // If it has ended by itself it is already reaped; its process ID may then belong to another process.
         if !self.has_ended() {
             kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         }
@@ -145,7 +145,7 @@ impl Watched {
         format!("{:?}", self.results.losses)
     }
 
-    /// What holds for every record, whatever was watched.
+    /// What must hold for every record, whatever was watched.
     fn check_laws(&self) {
         assert_eq!(self.document.state, State::Finished);
         for served in &self.served {

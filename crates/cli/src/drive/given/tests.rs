@@ -1,4 +1,4 @@
-//! Options as they are typed, and what each mode does with them.
+//! Options as typed, and what each mode does with them.
 
 mod modes;
 
@@ -7,7 +7,7 @@ use run::options::OPTIONS;
 
 use super::*;
 
-/// If this fails, an option of `drive` is not one of a run, or a run has one that nobody can give.
+/// If this fails, an option of `drive` is not an option of a run, or a run has one that cannot be given.
 #[test]
 fn every_option_of_a_run_is_one_of_drive() {
     let command = crate::Cli::command();
@@ -30,7 +30,7 @@ fn every_option_of_a_run_is_one_of_drive() {
         "calibrate",
         "spec",
         "print-spec",
-        // Of the process, whatever it writes: applied before the options are read.
+        // An option of the process, whatever it writes: applied before the options are read.
         "record-mode",
         "callers",
         "on-invalid",

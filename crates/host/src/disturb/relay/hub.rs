@@ -47,7 +47,7 @@ pub(super) struct Hub {
 
 struct RelayedConnection {
     sides: [TcpStream; 2],
-    /// What each side is registered for; empty means not registered.
+    /// The events that each side is registered for; empty means not registered.
     interest: [EventFlags; 2],
     /// The data on its way to the client, and to the target.
     lanes: [Lane; 2],
@@ -95,7 +95,7 @@ impl Hub {
         while self.turn(&mut events, confirm) {}
     }
 
-    /// Waits until there is something to do, and does it; `false` when it is to stop.
+    /// Waits until there is something to do, and does it; `false` when the relay must stop.
     fn turn(&mut self, events: &mut Vec<Event>, confirm: &SyncSender<Nanos>) -> bool {
         let timeout = self.timers.first().map(|(due, _)| timespec(due.saturating_sub(clock::now())));
         events.clear();
@@ -196,7 +196,7 @@ impl Hub {
         self.step(id);
     }
 
-    /// Does for a connection what can be done now.
+    /// Does everything for a connection that can be done now.
     fn step(&mut self, id: u64) {
         let Some(mut connection) = self.take(id) else { return };
         let over = self.advance(&mut connection);
@@ -381,7 +381,7 @@ mod tests {
 
     const DELAY: Nanos = Nanos::from_millis(40);
 
-    /// If this fails, each message leaves a timer behind that fires for good: the relay gets slower and slower, until
+    /// If this fails, each message leaves a timer behind that fires for ever: the relay gets slower and slower, until
     /// it does nothing else.
     #[test]
     fn a_connection_has_one_timer_however_much_is_on_its_way() {
@@ -411,13 +411,13 @@ mod tests {
             far.write_all(&[n]).unwrap();
             turn(&mut hub);
         }
-        // Everything that has arrived leaves in the end; each turn handles one event or one timer.
+        // Everything that has arrived leaves eventually; each turn handles one event or one timer.
         for side in [&mut near, &mut far] {
             side.set_nonblocking(true).unwrap();
         }
         let mut got = [0, 0];
         for _ in 0..10_000 {
-            // With nothing left to relay, a turn would wait for ever for what the sockets below have not shown yet.
+            // With nothing left to relay, a turn would wait for ever for what the sockets below have not reported yet.
             if hub.timers.is_empty() {
                 rustix::io::write(&hub.shared.wake, &1u64.to_ne_bytes()).unwrap();
             }

@@ -1,4 +1,4 @@
-//! One direction of one connection: what has arrived and is not yet due on the other side.
+//! One direction of one connection: data that has arrived and is not yet due on the other side.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use super::{Cut, Effects};
 /// The payload of a segment of TCP on Ethernet with timestamps.
 const SEGMENT: u64 = 1_448;
 
-/// A retransmission timeout doubles at most this often, as in the kernel in effect.
+/// Maximum number of times a retransmission timeout doubles, as in effect in the kernel.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// The most bytes in a lane. More would let a sender run far ahead of its receiver; less would limit the rate at long
+/// Maximum bytes in a lane. More would let a sender run far ahead of its receiver; less would limit the rate at long
 /// delays: 4 MiB in 100 ms are 40 MiB/s.
 const MOST_QUEUED: usize = 4 << 20;
 
@@ -33,18 +33,18 @@ pub(super) struct Chunk {
 pub(super) struct Lane {
     pub chunks: VecDeque<Chunk>,
     queued: usize,
-    /// Nothing leaves before this: the instant at which the chunk before it left.
+    /// Nothing leaves before this: the instant at which the previous chunk left.
     last: Nanos,
     random: Stream,
     drawn: u64,
     /// The end of the stream has arrived; and has been passed on.
     pub ended: bool,
     pub shut: bool,
-    /// The other side takes no more for now.
+    /// The other side accepts no more for now.
     pub blocked: bool,
 }
 
-/// The line that all connections of one direction share: when it is free again.
+/// The line that all connections of one direction share: when it becomes free.
 pub(super) type Line = Nanos;
 
 impl Lane {
@@ -124,7 +124,7 @@ impl Lane {
         self.chunks.front().map(|chunk| chunk.due)
     }
 
-    /// The first chunk has left.
+    /// Removes the first chunk, which has left.
     pub(super) fn pop(&mut self) {
         if let Some(chunk) = self.chunks.pop_front() {
             self.queued -= chunk.bytes.len();

@@ -68,7 +68,7 @@ fn bytes_pass_whole_and_in_order_with_the_end_of_the_stream() {
     assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
 }
 
-/// A delay is a lower bound by its nature; the host adds to it.
+/// A delay is only a lower bound: the host adds to it.
 #[test]
 fn responses_are_delayed_during_an_episode_only() {
     let delay = Nanos::from_millis(30);

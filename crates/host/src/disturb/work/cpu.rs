@@ -5,7 +5,7 @@ use units::Nanos;
 use super::{Window, fact};
 use crate::disturb::conduct::Fact;
 
-/// A tenth of the default period of a CPU quota: short compared with what people disturb, long compared with a
+/// A tenth of the default period of a CPU quota: short compared with usual disturbances, long compared with a
 /// scheduler's slice.
 const PERIOD: Nanos = Nanos::from_millis(10);
 
@@ -41,8 +41,8 @@ const SPINS: u32 = 100;
 mod tests {
     use super::*;
 
-    /// It used the CPU time that it was to use, as far as the host let it: a hog that waits does not catch up, so it
-    /// uses at most its share of the elapsed time plus one period.
+    /// It used the CPU time that it was meant to use, as far as the host allowed: a hog that waits does not catch up,
+    /// so it uses at most its share of the elapsed time plus one period.
     #[test]
     fn a_hog_burns_its_share() {
         let begin = clock::now();

@@ -44,7 +44,7 @@ impl Writer {
         let (mut writes, mut sum, mut max) = (0, 0, 0);
         while window.is_open() {
             if let Some(rate) = self.per_s {
-                // A write that the disk delayed is late; the next is due at its own time.
+                // A write that the disk delayed is late; the next one is due at its own time.
                 window.sleep_until(begin + due(writes, rate));
                 if !window.is_open() {
                     break;

@@ -1,4 +1,4 @@
-//! Takes memory, touches it page by page, and gives it back at the end.
+//! Allocates memory, touches it page by page, and frees it at the end.
 
 use std::io;
 
@@ -44,7 +44,7 @@ pub(super) fn hold(bytes: u64, bytes_per_s: Option<u64>, window: &Window) -> io:
     }
     let held = (touched.min(pages) * PAGE).min(bytes);
     let mut facts = vec![fact("held_bytes", held), fact("touched_bytes", touched * PAGE)];
-    // Absent where the time was too short to touch all.
+    // Absent if the time was too short to touch all.
     facts.extend(all_touched.map(|time| fact("filled_max_ns", time.0)));
     Ok(facts)
 }

@@ -1,4 +1,4 @@
-//! Groups between made-up snapshots: who ends, who joins, who waits for whom.
+//! Groups between made-up snapshots: processes that end, join, and wait for others.
 
 use super::*;
 use crate::process::text::Reaped;
@@ -79,7 +79,7 @@ fn children_are_in_the_sum_while_they_live_and_after_they_were_waited_for() {
     assert_eq!((used.usage.error, used.counts_all), (Nanos::from_millis(20), false));
 }
 
-/// If this fails, the CPU time of a tree goes down when a child ends for which nobody waits.
+/// If this fails, the CPU time of a tree goes down when a child ends that no process waits for.
 #[test]
 fn what_was_seen_of_a_child_that_nobody_waits_for_is_kept() {
     let first = snapshot([process(7, 1, 100, 0), process(8, 7, 500, 0)]);
@@ -90,7 +90,7 @@ fn what_was_seen_of_a_child_that_nobody_waits_for_is_kept() {
     follow(&mut group, &second, &third);
     let used = taken(&mut group);
     assert_eq!((used.usage.run, used.cut), (Nanos::from_millis(51), 1));
-    // The root ends, and with it the one who would receive 8.
+    // The root ends, and with it the process that would receive the account of 8.
     let fourth = snapshot([process(8, 1, 540, 0)]);
     follow(&mut group, &third, &fourth);
     assert!(!group.is_over(), "a member stays one when its parent ends");
@@ -104,7 +104,7 @@ fn what_was_seen_of_a_child_that_nobody_waits_for_is_kept() {
 fn what_a_process_used_before_it_joined_is_not_counted() {
     let first = snapshot([process(7, 1, 100, 0)]);
     let mut group = tree(&first);
-    // 8 existed, and is now a child of 7: its parent ended, and 7 is the one that orphans go to.
+    // 8 existed before, and is now a child of 7: its parent ended, and 7 is the process that orphans are moved to.
     let second = snapshot([process(7, 1, 100, 0), process(8, 7, 500, 300)]);
     follow(&mut group, &first, &second);
     let third = snapshot([process(7, 1, 100, 0), process(8, 7, 504, 300)]);

@@ -10,7 +10,7 @@ use record::observation::cpu::CpuLine;
 pub enum SplitBy {
     /// `Ebpf` for processes given by ID, if eBPF programs can be loaded; otherwise `Ticks`.
     Auto,
-    /// The mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
+    /// The mode the kernel sees at its timer ticks. Needs no privileges; can be completely wrong.
     Ticks,
     /// eBPF programs at the boundaries of system calls and interrupts. While they run, every system call on this host
     /// takes slightly longer.
@@ -40,11 +40,11 @@ mod boundaries {
         now: Seen,
     }
 
-    /// By pid, and by pid and tid.
+    /// Times by pid, and by pid and tid.
     #[derive(Debug, Clone, Default)]
     struct Seen {
         processes: BTreeMap<u32, Boundaries>,
-        /// By the pid of the first process.
+        /// By the pid of the tree's root process.
         trees: BTreeMap<u32, Boundaries>,
         threads: BTreeMap<(u32, u32), Boundaries>,
     }
@@ -52,7 +52,7 @@ mod boundaries {
     impl Splitter {
         /// # Errors
         ///
-        /// When programs are asked for and cannot be loaded.
+        /// When eBPF was requested and its programs cannot be loaded.
         pub fn start(by: SplitBy, wanted: &Wanted) -> anyhow::Result<Splitter> {
             let watched = match (by, wanted) {
                 (SplitBy::Ticks, _) | (SplitBy::Auto, Wanted::All | Wanted::Comm(_) | Wanted::Cgroup(_)) => {
@@ -81,18 +81,18 @@ mod boundaries {
             self.now.threads.extend(threads);
         }
 
-        /// Ends a span with the last reading; the first call begins the first.
+        /// Ends a span with the latest reading; the first call begins the first span.
         pub fn close(&mut self) {
             self.before = self.now.clone();
             self.begin.get_or_insert_with(|| self.now.clone());
         }
 
-        /// Puts in what was seen in the span in progress.
+        /// Replaces the division by ticks with what was seen in the current span.
         pub fn split_span(&self, line: &mut CpuLine) {
             self.split(line, &self.before);
         }
 
-        /// Puts in what was seen since the begin.
+        /// Replaces the division by ticks with what was seen since the beginning.
         pub fn split_all(&self, line: &mut CpuLine) {
             if let Some(begin) = &self.begin {
                 self.split(line, begin);
@@ -120,7 +120,7 @@ mod boundaries {
             self.why_not.clone().map(|why| MissingFact { what: "split_by_ebpf".to_owned(), why })
         }
 
-        /// What the clocks could not keep.
+        /// Threads whose clocks did not fit, for the record; `None` if all did.
         pub fn lost(&self) -> Option<MissingFact> {
             let lost = self.clocks.as_ref().map_or(0, ThreadClocks::lost);
             let why = format!(
@@ -160,7 +160,7 @@ mod boundaries {
     }
 }
 
-/// Built without eBPF: ticks.
+/// Built without eBPF: always ticks.
 #[cfg(not(feature = "ebpf"))]
 pub(super) struct Splitter;
 

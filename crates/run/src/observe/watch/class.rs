@@ -1,4 +1,4 @@
-//! The function of the server whose return value classifies a request.
+//! A function of the server whose return value classifies a request.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,7 +20,7 @@ enum From {
     MariadbQueryCache,
 }
 
-/// The type that the function returns, which says how many bits of the register are its value.
+/// The return type, which determines how many bits of the register are the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Returns {
     Bool,
@@ -28,8 +28,8 @@ enum Returns {
     I64,
 }
 
-/// The function of MariaDB that responds from the query cache: it returns 1 for a hit, 0 for a miss, and -1 if the user
-/// is not allowed to see the result. Its name ends in its argument types, which differ between versions.
+/// MariaDB's function that responds from the query cache: it returns 1 for a hit, 0 for a miss, and -1 if the user is
+/// not allowed to see the result. Its name ends in its argument types, which differ between versions.
 const MARIADB_QUERY_CACHE: &str = "Query_cache21send_result_to_client";
 
 impl FromStr for RequestClass {

@@ -1,7 +1,6 @@
 //! Every option in every mode: used, or refused with one line.
 //!
-//! What a mode makes of its options is compared for two values of each option, in several lines of other options that
-//! it may need.
+//! The effect of a mode is compared for two values of each option, in several lines of other options that it may need.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +17,7 @@ use run::values::Count;
 use run::{calibrate, scenario_file, search};
 
 use super::super::*;
-/// Two values of each option; `None` where it is not given. A flag has one value.
+/// Two values of each option; `None` if it is not given. A flag has one value.
 const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("url", [Some("http://127.0.0.1:1/a"), Some("http://127.0.0.1:1/b")]),
     ("targets", [Some("one.txt"), Some("two.txt")]),
@@ -91,7 +90,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("no-color", [None, Some("true")]),
 ];
 
-/// Instead of URLs, where a scenario is driven.
+/// Used instead of URLs for a scenario.
 const SCENARIO_FILES: [Option<&str>; 2] = [Some("one.toml"), Some("other.toml")];
 
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -102,7 +101,7 @@ type Line = &'static [(&'static str, &'static str)];
 const URL: (&str, &str) = ("url", "http://127.0.0.1:1/");
 const SECURE: (&str, &str) = ("url", "https://127.0.0.1:1/");
 
-/// The other options of a run. Whatever is random has a seed, so that each line always has one effect.
+/// The other options of a run. Everything random has a seed, so that each line always has the same effect.
 const RUNS: &[Line] = &[
     &[],
     &[URL],
@@ -110,7 +109,7 @@ const RUNS: &[Line] = &[
     &[URL, ("think", "exp:1ms"), ("seed", "9")],
     &[URL, ("rate", "5/s")],
     &[URL, ("rate", "5/s"), ("arrivals", "poisson"), ("seed", "9")],
-    // Of a search, whose probes have a rate.
+    // For a search, whose probes have a rate.
     &[URL, ("arrivals", "poisson"), ("seed", "9")],
     &[URL, ("stage", "constant 5/s 9s poisson"), ("seed", "9")],
     &[URL, ("replay", "one.log")],
@@ -139,7 +138,7 @@ const SCENARIOS: &[Line] = &[
     &[("url", "secure.toml"), ("insecure", "true"), ("cert", "one.pem"), ("key", "one.key"), ("seed", "9")],
 ];
 
-/// Files that values name, in a folder of their own.
+/// Creates the files that values name, in a directory of their own.
 fn files(folder: &Path) {
     for name in ["two", "one"] {
         let made = generate_simple_self_signed(vec![format!("{name}.example")]).unwrap();
@@ -171,7 +170,7 @@ fn files(folder: &Path) {
     }
 }
 
-/// Options as they would be typed, with one of them in place of what the line has.
+/// Options as typed, with one of them replacing what the line has.
 fn typed(line: Line, option: (&str, Option<&str>), folder: &Path) -> GivenOptions {
     let mut given = GivenOptions::default();
     let others = line.iter().filter(|(name, _)| *name != option.0).map(|(name, text)| (*name, Some(*text)));
@@ -187,7 +186,7 @@ fn typed(line: Line, option: (&str, Option<&str>), folder: &Path) -> GivenOption
     given
 }
 
-/// Everything that conducting and printing the run read.
+/// Everything that conducting and printing the run reads.
 fn effect_of(run: &PreparedRun) -> String {
     let PreparedRun { plan, protocol, thresholds, sinks, keep, watch_cpu, data_limit, spec, .. } = run;
     let output = &spec.output;
@@ -219,7 +218,7 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
                 probes: Count(9),
             };
             let runs = search::planned(&SearchPlan::of(&request)?, given, &environment)?;
-            // A search reads its output from the options: that of its probes is printed nowhere.
+            // A search reads its output from the options: that of its probes is not printed.
             let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu, run.spec.limits.keep_trying));
             format!("{runs:?} {:?}", SearchOutput::of(given))
         }
@@ -259,7 +258,7 @@ fn every_option_is_used_or_refused_in_every_mode() {
             match effects {
                 [Ok(one), Ok(other)] if one == other => wrong.push(format!("{place} has no effect")),
                 [Ok(_), Ok(_)] => drop(used.insert(key)),
-                // Only one key belongs to a certificate.
+                // A certificate has only one matching key.
                 [Ok(_), Err(_)] if option.name == "key" => drop(used.insert(key)),
                 refused => {
                     let errors =
@@ -270,11 +269,11 @@ fn every_option_is_used_or_refused_in_every_mode() {
             }
         }
     }
-    // An option of which only one value is accepted may have no effect, wherever it is.
+    // An option with only one accepted value may have no effect in any mode.
     wrong.extend(accepted.difference(&used).map(|(mode, option)| format!("{mode} --{option}: is it used?")));
     for (mode, option) in modes.iter().flat_map(|(mode, _)| OPTIONS.iter().map(move |option| (*mode, option)))
     {
-        // A scenario is named by its file, so that a target file is always one file too many.
+        // A scenario is named by its file, so a target file is always one file too many.
         let is_refused =
             mode.refuses(option.group).is_some() || (mode, option.name) == (Mode::Scenario, "targets");
         if is_refused == used.contains(&(format!("{mode:?}"), option.name)) {

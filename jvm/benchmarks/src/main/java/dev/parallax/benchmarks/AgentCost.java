@@ -14,13 +14,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the agent costs a JVM that makes requests by HttpClient 5, and one that does nothing. Run by {@code java -cp
+ * The agent's cost for a JVM that makes requests with HttpClient 5, and for an idle one. Run with {@code java -cp
  * benchmarks.jar dev.parallax.benchmarks.AgentCost parallax-agent.jar}.
  *
- * <p>All arms run at once and work in turn, in short windows of as many requests, so that what else the host does falls on
- * all alike. The figure is CPU time of the process, its collector and compiler included: the median of an arm's windows, and
- * their quietest tenth. The arm without an agent is there twice: how far the second is from the first is what cannot be distinguished
- * from nothing. Doing nothing is measured of all arms at once.
+ * <p>All arms run at the same time and work in turn, in short windows with the same number of requests, so that other
+ * work of the host affects all alike. The figure is CPU time of the process, including its collector and compiler: the
+ * median of an arm's windows, and the quietest tenth. The arm without an agent exists twice: the difference between the
+ * two is the resolution. Idle cost is measured for all arms at the same time.
  */
 public final class AgentCost {
     private static final int ROUNDS = Integer.getInteger("rounds", 150);
@@ -56,7 +56,7 @@ public final class AgentCost {
             orders.println(order);
         }
 
-        /** What it took of CPU time, in nanoseconds. */
+        /** CPU time used, in nanoseconds. */
         double ends() throws IOException {
             String answer = answers.readLine();
             if (answer == null) {
@@ -77,7 +77,7 @@ public final class AgentCost {
     }
 
     public static void main(String[] arguments) throws IOException {
-        // Head and body of a response go out at once.
+        // Head and body of a response are sent without delay.
         System.setProperty("sun.net.httpserver.nodelay", "true");
         String agent = arguments[0] + "=log=off,";
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
@@ -111,7 +111,7 @@ public final class AgentCost {
         }
         for (int round = 0; round < ROUNDS; round++) {
             for (int i = 0; i < arms.size(); i++) {
-                // Another one is first in each round.
+                // Each round begins with another one.
                 Arm arm = arms.get((i + round) % arms.size());
                 arm.requestNs.add(arm.does("requests " + REQUESTS) / REQUESTS);
             }

@@ -12,7 +12,7 @@ import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.apache.hc.core5.http.io.entity.EntityUtils;
 
-/** An arm of {@link AgentCost}: makes requests, or does nothing, and prints what CPU time that took its process. */
+/** An arm of {@link AgentCost}: makes requests, or is idle, and prints the CPU time of its process. */
 final class AgentCostClient {
     private AgentCostClient() {}
 
@@ -41,7 +41,7 @@ final class AgentCostClient {
         }
     }
 
-    /** Of all threads, by the scheduler's own account: what the JVM reports of its process counts in steps of 10 ms. */
+    /** Of all threads, by the scheduler's own account: the JVM's figure for its process counts in steps of 10 ms. */
     private static long cpuNs() throws IOException {
         long sum = 0;
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {

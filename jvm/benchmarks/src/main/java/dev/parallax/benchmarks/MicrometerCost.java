@@ -17,7 +17,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * The same code of an application, on Micrometer's registry for Prometheus and on ours, all threads on one meter. Run by
+ * The same application code on Micrometer's registry for Prometheus and on ours, all threads on one meter. Run with
  * {@code java -jar benchmarks.jar MicrometerCost}.
  */
 @BenchmarkMode(Mode.AverageTime)

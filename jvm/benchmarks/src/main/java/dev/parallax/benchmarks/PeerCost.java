@@ -25,7 +25,10 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** What a record costs, all threads on one series: others'. Each with its labels bound, as its own advice is. */
+/**
+ * The cost per record of other libraries, all threads on one series. Each with its labels bound, as its
+ * documentation advises.
+ */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class PeerCost {
@@ -36,7 +39,7 @@ public class PeerCost {
         final Recorder shared = new Recorder(1, HOUR, 2);
     }
 
-    /** Of each thread one: it is not made for more. */
+    /** One per thread: it is not made for more. */
     @State(Scope.Thread)
     public static class HdrSingle {
         final SingleWriterRecorder single = new SingleWriterRecorder(1, HOUR, 2);
@@ -47,7 +50,7 @@ public class PeerCost {
         final LatencyStats stats;
 
         public Latency() {
-            // Its detector is three threads that wake each millisecond; here only the record is looked at.
+            // Its detector is three threads that wake each millisecond; only recording is measured here.
             LatencyStats.setDefaultPauseDetector(new NoPauses());
             stats = new LatencyStats();
         }

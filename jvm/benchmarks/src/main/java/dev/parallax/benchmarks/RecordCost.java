@@ -10,7 +10,7 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** What a record costs when the stamps are there, all threads on one series: ours. */
+/** The cost of our recorders per record if the timestamps exist already, all threads on one series. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class RecordCost {
@@ -22,7 +22,7 @@ public class RecordCost {
         final String[] routes = {"/", "/items", "/items/:id", "/orders"};
     }
 
-    /** What the loop and the values cost, in all others as well. */
+    /** The cost of the loop and the values, which all others include. */
     @Benchmark
     public long floor(Values values) {
         return values.next();
@@ -38,7 +38,7 @@ public class RecordCost {
         ours.recorder.record(values.next());
     }
 
-    /** As an application does it: the record comes after a stamp, so nothing of it can be done beforehand. */
+    /** As in an application: the record follows a timestamp, so nothing of it can be done beforehand. */
     @Benchmark
     public void parallaxAfterClock(Values values, Ours ours) {
         long now = System.nanoTime();

@@ -16,8 +16,8 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
 /**
- * Runs all recorders in turn, several rounds of it, so that what else the host does falls on all alike, and prints for each
- * what a record costs over the loop around it: the median of the rounds and the best of them, with one thread and with two
+ * Runs all recorders in turn, in several rounds, so that other work of the host affects all alike, and prints for each
+ * the cost per record without the loop around it: the median and the best of the rounds, with one thread and with two
  * on the same series.
  */
 public final class Rounds {
@@ -28,7 +28,7 @@ public final class Rounds {
 
     private Rounds() {}
 
-    /** Times in ns, bytes a record, of each benchmark. */
+    /** Times in ns, and bytes per record, of each benchmark. */
     private record Series(List<Double> times, List<Double> bytes) {
         Series() {
             this(new ArrayList<>(), new ArrayList<>());

@@ -32,9 +32,9 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * What it costs to read 10,000 series of durations, each of which has a new record since it was last read: the catalog alone,
- * what a bridge makes of it, the bytes of a scrape, and Micrometer's own registry with as many timers. Run by {@code java
- * -cp benchmarks.jar org.openjdk.jmh.Main ScrapeCost}.
+ * The cost of reading 10,000 series of durations, each with a new record since the last reading: the catalog alone, the
+ * data of a bridge, the bytes of a scrape, and Micrometer's own registry with as many timers. Run with {@code java -cp
+ * benchmarks.jar org.openjdk.jmh.Main ScrapeCost}.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MILLISECONDS)
@@ -61,7 +61,7 @@ public class ScrapeCost {
         private final CatalogProducer producer = CatalogProducer.cumulative(catalog);
         private final SplittableRandom random = new SplittableRandom(1);
 
-        /** As a server that answers in around a millisecond, with a tail. */
+        /** Like a server that responds in around a millisecond, with a tail. */
         private void record(int times) {
             for (String route : ROUTES) {
                 for (int n = 0; n < times; n++) {

@@ -11,8 +11,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.LLL_Result;
 
 /**
- * A writer and a reader, over and over (two CPUs are enough for them): a reading has the sum of the records that it counts, and in the end nothing is
- * missing. Run by {@code java -cp benchmarks.jar org.openjdk.jcstress.Main}.
+ * A writer and a reader, over and over (two CPUs are enough for them): a reading has the sum of the records that it
+ * counts, and at the end nothing is missing. Run with {@code java -cp benchmarks.jar org.openjdk.jcstress.Main}.
  */
 @JCStressTest
 @Outcome(id = "whole, whole, 4 of 4", expect = Expect.ACCEPTABLE, desc = "each reading is a state; nothing is lost")
@@ -44,7 +44,7 @@ public class SnapshotsJcstress {
         result.r3 = total.count() + " of " + (isAll ? 4 : total.sumNs());
     }
 
-    /** Each record is another power of ten, so a sum tells which ones it is of. */
+    /** Each record is another power of ten, so a sum shows which ones it includes. */
     private static boolean isWhole(Durations durations) {
         long sum = durations.sumNs();
         long ones = 0;

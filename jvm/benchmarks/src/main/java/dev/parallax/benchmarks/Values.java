@@ -4,7 +4,7 @@ import java.util.SplittableRandom;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** Log-normal around 200 us, made beforehand: what recording costs must not hide behind making values. */
+/** Log-normal around 200 us, generated beforehand, so that the cost of recording is not hidden by generating values. */
 @State(Scope.Thread)
 public class Values {
     private final long[] values = new long[1 << 12];
@@ -17,7 +17,7 @@ public class Values {
         }
     }
 
-    /** The sum of twelve evenly distributed numbers: close enough, and of the same seed the same everywhere. */
+    /** The sum of twelve evenly distributed numbers: close enough, and the same everywhere for the same seed. */
     private static double normal(SplittableRandom random) {
         double sum = 0;
         for (int n = 0; n < 12; n++) {

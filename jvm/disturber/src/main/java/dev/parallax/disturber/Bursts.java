@@ -1,15 +1,18 @@
 package dev.parallax.disturber;
 
 /**
- * Nothing for a while, and then at once more than the heap has room for, next to a set that is held and slow to mark: the
- * room is gone before the collector comes to the end of it.
+ * Nothing for a while, and then more at once than the heap has room for, besides a set of live objects that is slow to
+ * mark: the heap is full before the collector has finished marking.
  */
 final class Bursts implements Press {
     private static final int CHUNK = 256 << 10;
     private static final int HEADER = 16;
     private static final int MOST_A_SECOND = 2;
 
-    /** Of what is held, by each burst: who has generations, and marks the young alone, has to mark that much all the same. */
+    /**
+     * Share of the held memory that each burst renews: a generational collector marks only the young part, so it
+     * must mark this much, too.
+     */
     private static final double RENEWED = 0.5;
 
     private final Room room;
@@ -18,7 +21,7 @@ final class Bursts implements Press {
     private final Chain chain;
     private long made;
 
-    /** Where the compiler cannot see that nobody reads it. */
+    /** Prevents the compiler from seeing that the value is never read. */
     private volatile byte[] garbage;
 
     Bursts(Plan plan, Room room) {
@@ -35,7 +38,7 @@ final class Bursts implements Press {
         return "allocated";
     }
 
-    /** Each burst is due in the middle of the time that it is for, so that all are over by the end. */
+    /** Each burst is due in the middle of its time slot, so that all are over by the end. */
     @Override
     public long due(double bytes) {
         return (long) (Math.floor(bytes / burst + 0.5) * burst);

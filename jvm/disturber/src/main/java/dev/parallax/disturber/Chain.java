@@ -9,12 +9,12 @@ import java.util.Deque;
 import java.util.SplittableRandom;
 
 /**
- * One long chain, whose newest link leads to all others: however many threads a collector has, one alone can follow it,
- * and each link is a wait for memory, for neighbours in the chain are none in the heap. What is dropped is the oldest. One
- * thread.
+ * One long chain, whose newest link leads to all others: however many threads a collector has, only one can follow it,
+ * and each link is a wait for memory, because neighbours in the chain are not neighbours in the heap. The oldest links
+ * are dropped. One thread.
  */
 final class Chain {
-    /** With less, marking takes so long that no rate worth the name is left; with more, it does not take long enough. */
+    /** With less, marking takes so long that hardly any rate is left; with more, it does not take long enough. */
     private static final int BALLAST = 752;
 
     private static final int LEAST_LINKS = 256;
@@ -29,12 +29,15 @@ final class Chain {
     private final SplittableRandom random = new SplittableRandom(1);
     private final long linkBytes;
 
-    /** Those made last, in any order, not yet of the chain. */
+    /** The newest ones, in random order, not yet part of the chain. */
     private final Link[] loose;
     private int count;
     private Link newest;
 
-    /** The last link of each stretch, the oldest first. Weak: a collector would find its way in by others. */
+    /**
+     * The last link of each segment, the oldest first. Weak references: a collector would find other ways into the
+     * chain.
+     */
     private final Deque<WeakReference<Link>> lasts = new ArrayDeque<>();
 
     Chain(long bytes) {
@@ -42,7 +45,10 @@ final class Chain {
         loose = new Link[(int) Math.max(LEAST_LINKS, bytes / STRETCHES / linkBytes)];
     }
 
-    /** By the JVM's own account: how it lays out what is its own affair. Where nobody keeps that account, the least it can be. */
+    /**
+     * From the JVM's own account, because object layout is up to the JVM. Without that account, the smallest
+     * possible size.
+     */
     private long calibrate() {
         ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
         long id = Thread.currentThread().getId();
@@ -60,12 +66,12 @@ final class Chain {
         return ((long) lasts.size() * loose.length + count) * linkBytes;
     }
 
-    /** What is dropped at a time. */
+    /** The number of bytes dropped at a time. */
     long stretchBytes() {
         return loose.length * linkBytes;
     }
 
-    /** Makes one more, and says how much that is. */
+    /** Adds one link, and returns its size in bytes. */
     long grow() {
         int at = random.nextInt(count + 1);
         loose[count] = loose[at];
@@ -90,7 +96,7 @@ final class Chain {
         count = 0;
     }
 
-    /** Drops the oldest, stretch by stretch, until no more than that is left. */
+    /** Drops the oldest segments until at most this much is left. */
     void shrinkTo(long bytes) {
         while (bytes() > bytes && !lasts.isEmpty()) {
             lasts.remove();

@@ -7,7 +7,7 @@ import java.lang.management.MemoryPoolMXBean;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** Defines a class again and again, each time in a loader of its own, holds some and drops the others. */
+/** Defines a class again and again, each time in a new loader, holds some and drops the others. */
 final class Classes implements Press {
     private static final int TO_CALIBRATE = 64;
 
@@ -31,7 +31,7 @@ final class Classes implements Press {
         target = Math.min(left, (long) (plan.share() * room.maxBytes()));
     }
 
-    /** What one takes, with its loader. */
+    /** The size of one class with its loader. */
     private long calibrate() {
         long before = metaspace.getUsage().getUsed();
         for (int n = 0; n < TO_CALIBRATE; n++) {
@@ -42,7 +42,7 @@ final class Classes implements Press {
 
     private Class<?> define() {
         try {
-            // What is only loaded has half of its metadata.
+            // A class that is only loaded has half of its metadata.
             return Class.forName(Filler.class.getName(), true, new Loader(code));
         } catch (ClassNotFoundException e) {
             throw new IllegalStateException(e);

@@ -5,11 +5,11 @@ import java.lang.management.ThreadMXBean;
 import java.util.concurrent.Semaphore;
 
 /**
- * Copies within one large array, which a thread does not leave before it is done, and has a safepoint asked for in the meantime:
- * by a thread that looks for deadlocks, which is the lightest operation that stops all others.
+ * Copies within one large array, which a thread does not leave before it is done, while another thread requests a
+ * safepoint: by looking for deadlocks, the lightest operation that stops all threads.
  */
 final class Copies implements Press {
-    /** Below, a copy is over before the safepoint begins. */
+    /** A shorter copy is over before the safepoint begins. */
     private static final int LEAST = 8 << 20;
 
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -54,7 +54,7 @@ final class Copies implements Press {
                 threads.findMonitorDeadlockedThreads();
             }
         } catch (InterruptedException over) {
-            // As asked.
+            // Stopped on request.
         }
     }
 

@@ -8,16 +8,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * One disturbance: begins, lasts, and ends by itself or on command; what it held is given back then.
+ * One disturbance: begins, lasts, and ends by itself or on request; then everything it held is released.
  *
- * <p>It throws nothing, into the application least of all: it holds less when the application needs the memory, and where
- * its own memory gives out it ends.
+ * <p>It throws nothing, least of all into the application: it holds less when the application needs the memory, and
+ * ends when it runs out of memory itself.
  */
 public final class Disturbance {
-    /** How often the pace is looked at. */
+    /** How often the pace is checked. */
     private static final long STEP_NS = 2_000_000;
 
-    /** How much of a second's work is done at a time, so that the end is never far. */
+    /** Number of steps into which a second's work is divided, so that the end is never far. */
     private static final int STEPS_A_SECOND = 8;
 
     private final Plan plan;
@@ -28,7 +28,7 @@ public final class Disturbance {
     private volatile boolean isStopped;
     private volatile Outcome outcome = new Outcome(0, 0, 0, 0, "", Effect.Count.NONE, 0, "has not begun");
 
-    /** Who wants to know. Called by the disturbance's thread. */
+    /** Receives the events of a disturbance. Called by the disturbance's thread. */
     @FunctionalInterface
     public interface Listener {
         /**
@@ -41,15 +41,15 @@ public final class Disturbance {
     }
 
     /**
-     * What it did, and what came of it.
+     * What a disturbance did, and its effect.
      *
-     * @param bytes that were pressed
+     * @param bytes amount of work done
      * @param ns for how long
-     * @param heldBytes at its end, before they were given back
+     * @param heldBytes at its end, before they were released
      * @param mostHeldBytes at any time
-     * @param unit what the bytes are
-     * @param effect what the flight recorder reported in the meantime
-     * @param syncNs how long threads took to stop for safepoints in the meantime
+     * @param unit meaning of the bytes
+     * @param effect what the flight recorder reported during that time
+     * @param syncNs how long threads took to stop for safepoints during that time
      * @param end why it ended
      */
     public record Outcome(
@@ -62,9 +62,9 @@ public final class Disturbance {
             long syncNs,
             String end) {
         /**
-         * Which rate it was.
+         * The rate that was reached.
          *
-         * @return bytes a second
+         * @return bytes per second
          */
         public double bytesPerSecond() {
             return ns == 0 ? 0 : bytes * 1e9 / ns;
@@ -80,11 +80,11 @@ public final class Disturbance {
     }
 
     /**
-     * Starts one.
+     * Starts a disturbance.
      *
-     * @param plan what is asked for
-     * @param clock of this JVM's pauses, to report the effect; stays the caller's
-     * @param listener who wants to know
+     * @param plan what to do
+     * @param clock of this JVM's pauses, to report the effect; the caller closes it
+     * @param listener receives the events
      * @return the disturbance in progress
      */
     public static Disturbance start(Plan plan, PauseClock clock, Listener listener) {
@@ -93,18 +93,18 @@ public final class Disturbance {
         return disturbance;
     }
 
-    /** Ends it, within a moment; does not wait. */
+    /** Requests the end, which follows within a moment; does not wait. */
     public void stop() {
         isStopped = true;
         LockSupport.unpark(thread);
     }
 
     /**
-     * Waits for its end.
+     * Waits for the end of the disturbance.
      *
-     * @param longest for how long, in milliseconds
-     * @return whether it is over, and what it held is given back
-     * @throws InterruptedException when the caller is interrupted
+     * @param longest maximum wait, in milliseconds
+     * @return whether it is over, and what it held is released
+     * @throws InterruptedException if the caller is interrupted
      */
     public boolean await(long longest) throws InterruptedException {
         return over.await(longest, TimeUnit.MILLISECONDS);
@@ -202,7 +202,7 @@ public final class Disturbance {
         try {
             listener.event(System.nanoTime(), text);
         } catch (RuntimeException e) {
-            // Who listens has himself to blame; the memory is given back all the same.
+            // A failure of the listener is its own; the memory is released nevertheless.
         }
     }
 

@@ -8,9 +8,9 @@ import java.util.stream.Collectors;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingStream;
 
-/** Counts what the collector does in the meantime, by the flight recorder. Where there is none, nothing is known. */
+/** Counts what the collector does, from the flight recorder. Without a flight recorder, nothing is known. */
 public final class Effect {
-    /** The recorder hands over a second's events at its end. */
+    /** The recorder delivers a second's events at its end. */
     private static final long LATE_MS = 1_500;
 
     private final Mode mode;
@@ -22,8 +22,8 @@ public final class Effect {
      * What was counted.
      *
      * @param isKnown whether there was a flight recorder
-     * @param chosen how often what the mode is for happened
-     * @param all how often each kind of collection was, by name and cause
+     * @param chosen how often the effect that the mode is for happened
+     * @param all number of collections of each kind, by name and cause
      */
     public record Count(boolean isKnown, long chosen, Map<String, Long> all) {
         /** Nothing is known. */
@@ -43,9 +43,9 @@ public final class Effect {
     }
 
     /**
-     * Begins to count.
+     * Starts to count.
      *
-     * @param mode what it is to be for
+     * @param mode whose effect is counted
      * @return to be ended
      */
     public static Effect watch(Mode mode) {
@@ -66,7 +66,7 @@ public final class Effect {
         return effect;
     }
 
-    /** Not {@code startAsync}: the thread of that is no daemon. */
+    /** Not {@code startAsync}, whose thread is not a daemon. */
     private void start() {
         RecordingStream started = stream;
         Thread thread = new Thread(
@@ -74,7 +74,7 @@ public final class Effect {
                     try {
                         started.start();
                     } catch (RuntimeException closed) {
-                        // Then there is no more to count.
+                        // Then nothing more is counted.
                     }
                 },
                 "parallax-disturber-effect");
@@ -93,7 +93,7 @@ public final class Effect {
                 switch (mode) {
                     case FRAGMENTATION, THREAD_STACKS -> isOld;
                     case HUMONGOUS -> isOld || cause.equals("G1 Humongous Allocation");
-                    // Of collectors next to the application: those who could not wait any longer. Of others: all.
+                    // For concurrent collectors: only collections that could not wait any longer. For others: all.
                     case ALLOCATION_STALL -> !name.startsWith("Z")
                             && (!name.startsWith("Shenandoah") || cause.equals("Allocation Failure"));
                     case METASPACE, TIME_TO_SAFEPOINT -> false;
@@ -107,7 +107,7 @@ public final class Effect {
         }
     }
 
-    /** A way to a safepoint that is longer than a millisecond. */
+    /** A time to safepoint of more than a millisecond. */
     private void safepoint(Duration took) {
         if (took.toNanos() > 1_000_000) {
             count("slow to stop", mode == Mode.TIME_TO_SAFEPOINT);
@@ -120,7 +120,7 @@ public final class Effect {
     }
 
     /**
-     * Ends counting, when the last events have come.
+     * Stops counting, after the last events have arrived.
      *
      * @return what was counted
      */
@@ -139,7 +139,7 @@ public final class Effect {
         }
     }
 
-    /** Counts no more. Again, it does nothing. */
+    /** Stops counting. Repeating it has no effect. */
     public void close() {
         if (stream != null) {
             stream.close();

@@ -6,9 +6,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Holds arrays, and puts new ones in the place of others that are chosen at random. */
+/** Holds arrays, and replaces randomly chosen ones by new ones. */
 final class HeldArrays implements Press {
-    /** Of an array's length, as the JVM stores it: 16 bytes with and without compact headers. */
+    /** Header of an array in the JVM: 16 bytes with and without compact headers. */
     private static final int HEADER = 16;
 
     private final Room room;
@@ -21,11 +21,14 @@ final class HeldArrays implements Press {
     private long heldBytes;
     private long made;
 
-    /** Which sizes. */
+    /** The sizes of the arrays. */
     enum Sizes {
-        /** Each pass over the heap makes larger ones than the last, which do not fit into the gaps that smaller ones left. */
+        /**
+         * Each pass over the heap makes larger ones than the last, which do not fit into the gaps left by smaller
+         * ones.
+         */
         RISING,
-        /** So large that a collector gives each a place of its own. */
+        /** So large that a collector allocates each one separately. */
         HUMONGOUS
     }
 
@@ -102,9 +105,9 @@ final class HeldArrays implements Press {
     }
 
     /**
-     * G1: above half a region, and little less than a whole one, for it takes a whole one. Shenandoah: above a region.
-     * ZGC: above an eighth of a medium page, which is a 32nd of the heap and at most 32 MB. Others: a megabyte, which their
-     * young generations do not like.
+     * G1: above half a region, and slightly less than a whole one, because it occupies a whole one. Shenandoah: above a
+     * region. ZGC: above an eighth of a medium page, which is a 32nd of the heap and at most 32 MB. Others: a megabyte,
+     * which does not suit their young generations.
      */
     private static long humongousBytes(long maxBytes) {
         long mb = 1 << 20;

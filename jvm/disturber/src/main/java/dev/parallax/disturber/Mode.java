@@ -2,18 +2,21 @@ package dev.parallax.disturber;
 
 import java.util.Locale;
 
-/** What is pressed. */
+/** The kind of work that a disturbance does. */
 public enum Mode {
     /**
-     * Holds objects of rising sizes and drops most, so that what is left is scattered and the collector has to move it.
-     * Works by regions and pages where a collector has no generations as well.
+     * Holds objects of rising sizes and drops most, so that the rest is scattered and the collector has to move it.
+     * Also affects collectors with regions or pages but without generations.
      */
     FRAGMENTATION,
-    /** Arrays of more than half a region of G1, or of ZGC's and Shenandoah's largest kind: each has a place of its own. */
+    /**
+     * Arrays of more than half a G1 region, or of the largest kind of ZGC and Shenandoah: each is allocated
+     * separately.
+     */
     HUMONGOUS,
-    /** Garbage in bursts, faster than a collector that runs next to the application frees it. */
+    /** Garbage in bursts, faster than a concurrent collector frees it. */
     ALLOCATION_STALL,
-    /** Copies of a large array, which no thread leaves half way, while safepoints are asked for. */
+    /** Copies of a large array, which no thread leaves half way, while safepoints are requested. */
     TIME_TO_SAFEPOINT,
     /** Classes in loaders that are dropped. */
     METASPACE,

@@ -3,11 +3,11 @@ package dev.parallax.disturber;
 import java.time.Duration;
 
 /**
- * What is asked for.
+ * What a disturbance must do.
  *
- * @param mode what is pressed
- * @param bytesPerSecond at which rate: allocated, or copied, or of classes' metadata, or of stacks
- * @param share of the largest heap that is held in the meantime, from 0 to 0.5
+ * @param mode kind of work
+ * @param bytesPerSecond rate of bytes allocated, copied, of class metadata, or of stacks
+ * @param share of the maximum heap that is held during that time, from 0 to 0.5
  * @param after when it begins
  * @param length how long it lasts
  */
@@ -16,12 +16,12 @@ public record Plan(Mode mode, long bytesPerSecond, double share, Duration after,
     public static final double MOST_SHARE = 0.5;
 
     /**
-     * Refuses what cannot be.
+     * Refuses invalid values.
      *
-     * @param mode what is pressed
+     * @param mode kind of work
      * @param bytesPerSecond above 0
      * @param share from 0 to {@link #MOST_SHARE}
-     * @param after not below 0
+     * @param after not negative
      * @param length above 0
      */
     public Plan {

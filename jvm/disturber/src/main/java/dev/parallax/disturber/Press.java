@@ -1,35 +1,35 @@
 package dev.parallax.disturber;
 
-/** One way to press. One thread drives it. */
+/** One kind of work. Used by one thread. */
 interface Press {
     /**
      * Does some of the work.
      *
-     * @param bytes how much
-     * @return how much it was, which may be some more, or less when there is no room
+     * @param bytes amount of work
+     * @return amount done, which may be a little more, or less if there is no room
      */
     long press(long bytes);
 
-    /** So much has to be due before it is pressed. */
+    /** The smallest amount that is worth doing at once. */
     default long leastBytes() {
         return 1;
     }
 
-    /** How much of the work has to be done by when a steady pace would have done so much. */
+    /** The amount that must be done by the time a steady pace would have done this many bytes. */
     default long due(double bytes) {
         return (long) bytes;
     }
 
-    /** How much is held now. */
+    /** The bytes held now. */
     long heldBytes();
 
-    /** What the bytes are. */
+    /** The meaning of the bytes. */
     String unit();
 
-    /** Gives all back. Again, it does nothing. */
+    /** Releases everything. Repeating it has no effect. */
     void giveBack();
 
-    /** That of a plan. Throws, with a reason for people, where this JVM does not have what it presses. */
+    /** The work of a plan. Throws, with a message for people, if this JVM does not support it. */
     static Press of(Plan plan, Room room) throws Exception {
         return switch (plan.mode()) {
             case FRAGMENTATION -> new HeldArrays(plan, room, HeldArrays.Sizes.RISING);

@@ -11,17 +11,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** How much memory the application leaves. One thread. */
+/** How much memory the application leaves free. One thread. */
 final class Room {
-    /** Above that part of the heap, right after a collection, something is given back. */
+    /** If more than this share of the heap is in use right after a collection, something is released. */
     private static final double TIGHT = 0.85;
 
     private static final long LOOK_NS = 20_000_000;
 
-    /** Those whose every collection is of the whole heap, with all threads stopped: what is left then lives. */
+    /** Collectors that always collect the whole heap, with all threads stopped: everything left afterwards is alive. */
     private static final Set<String> WHOLE = Set.of("MarkSweepCompact", "PS MarkSweep", "G1 Old Generation");
 
-    /** Others leave garbage, and count what was allocated in the meantime: only when so many in a row say so does it live. */
+    /**
+     * Other collectors leave garbage, and count what was allocated in the meantime: it counts as alive only if this
+     * many in a row agree.
+     */
     private static final int IN_A_ROW = 8;
 
     private final long maxBytes = Runtime.getRuntime().maxMemory();
@@ -45,7 +48,7 @@ final class Room {
         return maxBytes;
     }
 
-    /** Whether what lives now leaves less than the margin: true once for each collection that finds it so. */
+    /** Whether live objects leave less than the margin: true once for each collection that finds this. */
     boolean checkTight() {
         long nowNs = System.nanoTime();
         if (nowNs - lookedNs >= LOOK_NS) {

@@ -9,7 +9,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.locks.LockSupport;
 
-/** Virtual threads that wait at the bottom of a deep stack, and others in their place. */
+/** Virtual threads that wait at the bottom of a deep stack, replaced by others over time. */
 final class Stacks implements Press {
     private static final int DEPTH = 200;
     private static final int TO_CALIBRATE = 512;
@@ -40,7 +40,7 @@ final class Stacks implements Press {
         this.each = calibrate();
     }
 
-    /** What the JVM allocates for one; others allocate as well, so the least of some batches. */
+    /** What the JVM allocates for one; other threads allocate as well, so this is the minimum of some batches. */
     private long calibrate() throws InterruptedException {
         long least = Long.MAX_VALUE;
         for (int batch = 0; batch < BATCHES; batch++) {

@@ -1,6 +1,6 @@
 /**
- * Presses on this JVM's memory and safepoints, at a known rate and for a known time, so that an application can be seen
- * under it and instruments can be tested against it.
+ * Puts load on this JVM's memory and safepoints, at a known rate and for a known time, to observe an application under
+ * it and to test instruments against it.
  *
  * <p>Start with {@code Disturbance}.
  */

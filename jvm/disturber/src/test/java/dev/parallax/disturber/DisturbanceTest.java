@@ -15,11 +15,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Each collector, pressed where it gives way. If one of these fails, a disturbance disturbs nothing, or an application
- * more than was asked for.
+ * Each collector, under the load that it is weak at. If one of these fails, a disturbance has no effect, or more effect
+ * on the application than requested.
  *
- * <p>A host that is busy elsewhere does not give what a rate takes, so one trial of three has to keep it; all else has to
- * be so in the trial that does.
+ * <p>A busy host does not provide what a rate needs, so one trial of three must keep it; everything else must hold in
+ * that trial.
  *
  * <p>Short here: two seconds, heaps of 256 and 512 MB; {@code -Ddisturber.seconds=60} makes it long, {@code
  * -Ddisturber.heap=8g} large.

@@ -9,8 +9,8 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * A JVM that is idle for a while and then disturbed. Arguments: mode, MB a second, share in percent, length in ms. Prints
- * what happened, by accounts that are not the disturber's if there is one.
+ * A JVM that is idle for a while and then disturbed. Arguments: mode, MB per second, share in percent, length in ms.
+ * Prints what happened, from other sources than the disturber's if there are any.
  */
 public final class DisturbedJvm {
     private static final long SETTLE_MS = 50;
@@ -48,7 +48,7 @@ public final class DisturbedJvm {
         print("max", max);
     }
 
-    /** At least all that the mode is for, by accounts that are always there. */
+    /** At least everything that the mode is for, from sources that are always available. */
     private static long events(Mode mode, PauseClock clock) {
         return switch (mode) {
             case METASPACE -> ManagementFactory.getClassLoadingMXBean().getUnloadedClassCount();
@@ -63,7 +63,10 @@ public final class DisturbedJvm {
         System.out.println(name + "=" + value);
     }
 
-    /** While it goes on: what its thread allocates a second, by the JVM's account, and what lives of what is held. */
+    /**
+     * During the disturbance: what its thread allocates per second, by the JVM's account, and how much of it is
+     * alive.
+     */
     private static long[] allocatedAndLive(Disturbance disturbance, long lengthMs, long livedBefore) throws Exception {
         ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
         // It begins when the flight recorder has started.

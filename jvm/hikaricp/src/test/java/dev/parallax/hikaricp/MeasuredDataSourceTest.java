@@ -42,7 +42,7 @@ class MeasuredDataSourceTest {
     private final PlantedDriver driver = new PlantedDriver();
     private final Reported reported = new Reported();
 
-    /** Hikari counts uses in whole milliseconds: a query of 300 us is none. */
+    /** Hikari counts uses in whole milliseconds: a query of 300 us counts as 0. */
     @Test
     void aUseOf300MicrosecondsIsReportedAsSuch() throws Exception {
         try (MeasuredDataSource pool = new MeasuredDataSource(config(1))) {
@@ -206,7 +206,7 @@ class MeasuredDataSourceTest {
             Future<Stamps> borrower = borrow(pool, new CountDownLatch(1), new CountDownLatch(0));
             until(() -> pool.metrics().pending() == 1);
             long pendingNs = System.nanoTime();
-            // Hikari itself sees nobody.
+            // Hikari itself sees no waiter.
             assertEquals(0, pool.getHikariPoolMXBean().getThreadsAwaitingConnection());
             PlantedDriver.sleep(100);
             long resumedNs = System.nanoTime();
@@ -336,7 +336,7 @@ class MeasuredDataSourceTest {
         return config;
     }
 
-    /** What a borrower itself stamps, around whatever the pool may do in between. */
+    /** The borrower's own timestamps, around whatever the pool may do in between. */
     private record Stamps(long askedNs, long gotNs, long closingNs, long closedNs) {
         /** The wait is within. */
         long borrowingNs() {
@@ -366,7 +366,7 @@ class MeasuredDataSourceTest {
         return new Stamps(askedNs, gotNs, closingNs, System.nanoTime());
     }
 
-    /** On a thread of its own, which counts down when it has a connection and keeps it until it may give it back. */
+    /** On its own thread, which counts down when it has a connection and keeps it until it may return it. */
     private static Future<Stamps> borrow(HikariDataSource pool, CountDownLatch has, CountDownLatch giveBack) {
         FutureTask<Stamps> borrower = new FutureTask<>(() -> {
             long askedNs = System.nanoTime();

@@ -64,12 +64,12 @@ class MeasuredPoolTest {
             assertTrue(measured.metrics().waits().total().sumNs() <= tookNs);
             assertEquals(1, measured.metrics().uses().total().count());
             assertEquals(1, measured.metrics().failures().row("unknown").total().count());
-            // Hikari tells it of waits in vain as well.
+            // Hikari reports waits that timed out as well.
             assertTrue(reported.get() >= 1);
         }
     }
 
-    /** The pool touches its first connection when it starts, which is no test of one that was lent. */
+    /** The pool checks its first connection when it starts, which is not the test of a lent one. */
     @Test
     void whoStartsThePoolHasAWaitAsAllOthers() throws Exception {
         try (MeasuredDataSource pool = new MeasuredDataSource()) {

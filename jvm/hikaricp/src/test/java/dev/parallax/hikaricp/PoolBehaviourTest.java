@@ -154,7 +154,7 @@ class PoolBehaviourTest {
         lazy.close();
     }
 
-    /** If this fails, an application whose database was down finds our objects where it put its own. */
+    /** If this fails, an application whose database was down finds our objects where it set its own. */
     @Test
     void afterAStartThatFailedTheApplicationsObjectsAreThere() throws Exception {
         MetricRegistry registry = new MetricRegistry();
@@ -179,7 +179,7 @@ class PoolBehaviourTest {
         }
     }
 
-    /** If this fails, what the first caller left half done is taken for the application's by the second. */
+    /** If this fails, what the first caller left half done is mistaken for the application's by the second. */
     @Test
     void credentialsThatAreNotThereAtFirstLeaveNothingBehind() throws Exception {
         MetricRegistry registry = new MetricRegistry();

@@ -97,7 +97,7 @@ class AttemptTest {
                 for (ServerMetrics server : all.servers()) {
                     boolean isFirst = server.port() == first.port();
                     assertEquals(isFirst ? "{GET 302=1}" : "{GET 200=1}", Seen.rows(server.requests()));
-                    // The call is that of the server it was made to.
+                    // The call counts for the server that it was made to.
                     assertEquals(isFirst ? "{1=1}" : "{}", Seen.rows(server.calls()));
                     assertEquals("{}", Seen.rows(server.failures()));
                     assertEquals(1, server.waits().total().count());

@@ -96,7 +96,7 @@ class BodyTest {
         assertEquals(1, manager.getTotalStats().getAvailable());
     }
 
-    /** Closing is not for two threads at once with this client, cancelling is. */
+    /** With this client two threads must not close at once, but may cancel. */
     @Test
     void aResponseThatIsClosedWhileAnotherCancelsItIsCountedOnce() throws Exception {
         int rounds = 100;
@@ -132,7 +132,7 @@ class BodyTest {
         check("{GET 204=1, HEAD 200=1}", "{}");
     }
 
-    /** The client looks at the kind of the stream to find them: one more around it would hide them. */
+    /** The client checks the type of the stream to find them: a wrapper would hide them. */
     @Test
     void trailersAreWhereTheyWere() throws Exception {
         String chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n"

@@ -130,7 +130,7 @@ class FailureTest {
         }
     }
 
-    /** The pool of one is taken for longer than the second caller waits. */
+    /** The pool of one is in use for longer than the second caller waits. */
     @Test
     void aPoolThatIsExhausted() throws Exception {
         try (Upstream upstream = new Upstream();
@@ -148,7 +148,7 @@ class FailureTest {
             assertEquals(1, server.failedCalls().total().count());
             double waitedNs = server.failures().rows().get(0).recorder().total().sumNs();
             assertTrue(waitedNs >= SOON.toNanoseconds() * 0.99, "waited " + waitedNs);
-            // Of a wait that led to nothing there is no wait among those that did.
+            // A wait that failed is not counted among the successful ones.
             assertEquals(1, server.waits().total().count());
 
             Future<SimpleHttpResponse> slow = async.execute(request(upstream.url("head=1000")), null);
@@ -212,9 +212,9 @@ class FailureTest {
     }
 
     /**
-     * Whether a client that is closed at once reports its open requests depends on which thread is first: the one that closes
-     * the selector or the one that waits for it. What is not reported when the client's threads have ended stays open
-     * until the application cancels it.
+     * Whether a client that is closed immediately reports its open requests depends on which thread is first: the one
+     * that closes the selector or the one that waits for it. What is not reported when the client's threads have ended
+     * stays open until the application cancels it.
      */
     private void checkClosed(Upstream upstream, CloseableHttpAsyncClient async) throws Exception {
         Future<SimpleHttpResponse> sent = async.execute(request(upstream.url("head=2000")), null);
@@ -282,7 +282,7 @@ class FailureTest {
         }
     }
 
-    /** Nobody reads on, so no exception reports of it. */
+    /** Nobody continues to read, so no exception reports it. */
     @Test
     void aResponseThatIsCancelledWhileNobodyReads() throws Exception {
         try (Upstream upstream = new Upstream();
@@ -315,7 +315,7 @@ class FailureTest {
         }
     }
 
-    /** What is no timeout is reported however long this host takes. */
+    /** Anything but a timeout is reported however long this host takes. */
     private void check(String url, String failures) throws Exception {
         check(url, LATE, failures);
     }
@@ -388,8 +388,9 @@ class FailureTest {
     }
 
     /**
-     * A client cancels the step that was stored last. Here the thread that asks the pool stores its step only after another
-     * thread has sent the request, which also happens on a busy host: that step has ended, and cancelling it does nothing.
+     * A client cancels the step that was stored last. Here the thread that requests a connection stores its step only
+     * after another thread has sent the request, which also happens on a busy host: that step has ended, and cancelling
+     * it does nothing.
      */
     private CloseableHttpAsyncClient forgetful(Upstream upstream) {
         AsyncClientConnectionManager pool = pool();

@@ -147,7 +147,7 @@ class PoolBehaviourTest {
         assertEquals(2, Seen.only(metrics).connects().total().count());
     }
 
-    /** A manager of one connection, that is no pool: who asks while it is taken is refused at once. */
+    /** A manager of one connection, without a pool: a request while it is in use is refused immediately. */
     @Test
     void aManagerWithoutAPool() throws IOException {
         try (CloseableHttpClient client = metrics.install(

@@ -44,18 +44,18 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A pool of two, four callers at once, a server that takes its time. If this fails, the wait for a connection is reported as
- * the server's time: the trap that all this is for. Two seconds are 100 ms here. Wait and request are within the stamps of
- * who called, in each trial. A host may take the CPU away for longer than 20 ms, and then what was planted did not happen:
- * a trial counts where the callers' own stamps are within 20 ms of it, and of those that count, 19 of 20 have to have waits
- * and requests within 20 ms as well.
+ * A pool of two, four concurrent callers, a slow server. If this fails, the wait for a connection is reported as the
+ * server's time: the trap that this library exists for. Two seconds are 100 ms here. Wait and request are within the
+ * callers' timestamps in each trial. If the host takes the CPU away for longer than 20 ms, what was planted did not
+ * happen: a trial counts if the callers' own timestamps are within 20 ms of it, and 19 of 20 of those that count must
+ * have waits and requests within 20 ms as well.
  */
 class PoolTrapTest {
     private static final int DELAY_MS = 100;
     private static final int TRIALS = 20;
     private static final int GOOD_TRIALS = 19;
 
-    /** Until as many count: a host on which four of five do not is no place to measure. */
+    /** Maximum number of trials: a host on which four of five do not count is not suitable for measuring. */
     private static final int TRIALS_MAX = 100;
 
     private static final double WITHIN_MS = 20;
@@ -125,7 +125,7 @@ class PoolTrapTest {
                                 HttpClients.custom().setConnectionManager(new Wrapped(poolOfTwo())))
                         .build()) {
             check(upstream, () -> get(client, upstream), 2);
-            // This one does not say how many there are, and nothing is made up in its place.
+            // This manager does not report how many there are, and nothing is made up.
             assertTrue(metrics.pools().isEmpty());
         }
     }
@@ -175,7 +175,7 @@ class PoolTrapTest {
         Seen.until("all connections are given back", () -> Seen.isAtRest(metrics));
     }
 
-    /** The default manager gives five connections to a route; ten callers wait for them as four do for two. */
+    /** The default manager allows five connections per route; ten callers wait for them as four do for two. */
     @Test
     @Execution(ExecutionMode.CONCURRENT)
     void aClientWithoutAManagerOfItsOwnIsMeasuredAsWell() throws Exception {
@@ -203,7 +203,7 @@ class PoolTrapTest {
         }
     }
 
-    /** As many callers again as there are connections: half of them wait for one request of another. */
+    /** Twice as many callers as connections: half of them wait for one request of another. */
     private void check(Upstream upstream, Callable<Integer> call, int connections) throws Exception {
         int callers = 2 * connections;
         atOnce(callers, call, new Recorder());

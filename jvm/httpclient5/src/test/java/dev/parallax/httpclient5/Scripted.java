@@ -7,11 +7,14 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** A server that reads to the end of a head, writes the same bytes to anyone who asks, then closes, resets, or is silent. */
+/**
+ * A server that reads to the end of a head, writes the same bytes to every client, then closes, resets, or is
+ * silent.
+ */
 final class Scripted implements AutoCloseable {
     private static final int CONNECTIONS_MAX = 20;
 
-    /** How a response goes on after its bytes. */
+    /** What happens after the bytes of a response. */
     enum Then {
         CLOSE,
         RESET,

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 
-/** What the metrics of one server say, as text and numbers to compare with. */
+/** The metrics of one server, as text and numbers to compare with. */
 final class Seen {
     private static final long BOUND_NS = 5_000_000_000L;
 
@@ -20,7 +20,7 @@ final class Seen {
         return servers.get(0);
     }
 
-    /** As "GET 200: 4", in order; "other" where there were too many. */
+    /** As "GET 200: 4", in order; "other" beyond the limit of rows. */
     static String rows(LabelledRecorder labelled) {
         TreeMap<String, Long> counts = new TreeMap<>();
         for (LabelledRecorder.Row row : labelled.rows()) {
@@ -44,7 +44,7 @@ final class Seen {
         return durations.atRank(rank).orElseThrow(() -> new AssertionError("no rank " + rank)) / 1e6;
     }
 
-    /** Nobody waits and nothing is lent: what was counted up was counted down. */
+    /** No caller waits and nothing is lent: everything counted up was counted down. */
     static boolean isAtRest(HttpClientMetrics metrics) {
         return metrics.servers().stream().allMatch(server -> server.pending() == 0 && server.active() == 0);
     }

@@ -29,7 +29,10 @@ import org.apache.hc.core5.ssl.SSLContexts;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A real handshake with a certificate that the test makes, apart from the connect where it is stamped. */
+/**
+ * A real handshake with a certificate that the test makes; its time is separate from the connect if it is
+ * timestamped.
+ */
 class TlsTest {
     private static final char[] PASSWORD = "planted".toCharArray();
 

@@ -13,9 +13,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A real server on loopback that does what a path says: {@code /head=100,body=50,size=10,status=200} waits before the head,
- * again before the body, and responses with so many bytes; {@code fail=1} makes the first request a 503, {@code to=URL} is a
- * redirect.
+ * A real server on loopback that does what a path requests: {@code /head=100,body=50,size=10,status=200} waits before
+ * the head, again before the body, and responds with this many bytes; {@code fail=1} makes the first request a 503,
+ * {@code to=URL} is a redirect.
  */
 final class Upstream implements AutoCloseable {
     static {

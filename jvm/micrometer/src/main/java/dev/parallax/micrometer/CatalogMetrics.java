@@ -30,20 +30,20 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.ToDoubleFunction;
 
 /**
- * The series of a {@link Catalog} in any Micrometer registry.
+ * Exports the series of a {@link Catalog} to any Micrometer registry.
  *
  * <pre>{@code
  * new CatalogMetrics(catalog).bindTo(registry);
  * }</pre>
  *
- * <p>Durations are function timers, with the largest of lately as {@code .max}, and percentiles of lately as {@code
- * .percentile} where they are asked for; amounts are distribution summaries of count, sum and largest; what only grows is a
- * function counter, all else a gauge. A histogram cannot be handed to Micrometer's registries; to Prometheus' own registry,
- * which is within Micrometer's, it can: see {@code dev.parallax.prometheus}.
+ * <p>Durations are function timers, with the recent maximum as {@code .max}, and recent percentiles as {@code
+ * .percentile} if requested; amounts are distribution summaries of count, sum and maximum; what only grows is a
+ * function counter, everything else a gauge. Micrometer's registries do not accept histograms; Prometheus' own
+ * registry, which is inside Micrometer's, does: see {@code dev.parallax.prometheus}.
  *
- * <p>Cost: nothing where something is recorded. When a meter is read and the last reading of the catalog is older than a
- * second, the catalog is read, and series that came since are registered: they are there at this scrape or at the next one.
- * {@code parallax.series} reports how many there are.
+ * <p>Cost: none when recording. When a meter is read and the last reading of the catalog is older than a second, the
+ * catalog is read, and new series are registered: they appear in this scrape or in the next one. {@code
+ * parallax.series} is the number of series.
  */
 public final class CatalogMetrics implements MeterBinder {
     private static final System.Logger LOG = System.getLogger(CatalogMetrics.class.getName());
@@ -53,9 +53,9 @@ public final class CatalogMetrics implements MeterBinder {
     private final double[] percentiles;
 
     /**
-     * Without percentiles; read at most once a second.
+     * Without percentiles; read at most once per second.
      *
-     * @param catalog to be shown
+     * @param catalog to export
      */
     public CatalogMetrics(Catalog catalog) {
         this(catalog, Duration.ofSeconds(1), new double[0]);
@@ -68,11 +68,11 @@ public final class CatalogMetrics implements MeterBinder {
     }
 
     /**
-     * With another age at which what was read is read again. All meters of a scrape are to be of one reading, so it has to be
+     * With another maximum age of a reading. All meters of a scrape should come from one reading, so the age must be
      * longer than a scrape takes.
      *
      * @param age by the registry's clock
-     * @return another one
+     * @return another binder
      */
     public CatalogMetrics withMaxAge(Duration age) {
         return new CatalogMetrics(catalog, age, percentiles);
@@ -82,7 +82,7 @@ public final class CatalogMetrics implements MeterBinder {
      * With percentiles of durations, as gauges.
      *
      * @param wanted as 0.99
-     * @return another one
+     * @return another binder
      */
     public CatalogMetrics withPercentiles(double... wanted) {
         return new CatalogMetrics(catalog, maxAge, wanted.clone());
@@ -124,7 +124,7 @@ public final class CatalogMetrics implements MeterBinder {
             return size;
         }
 
-        /** Where another thread reads, what was read before does: nobody waits for it. */
+        /** If another thread is reading, the previous reading is used: no thread waits. */
         void refresh() {
             if (clock.monotonicTime() - readAtNs < maxAge.toNanos() || !reading.tryLock()) {
                 return;
@@ -200,7 +200,7 @@ public final class CatalogMetrics implements MeterBinder {
             return value.applyAsDouble(this);
         }
 
-        /** The functions hold this, as Micrometer holds what they are of weakly. */
+        /** The functions capture this object, because Micrometer holds the objects of function meters only weakly. */
         void register(Family family) {
             String name = family.name();
             List<Tag> tags = new ArrayList<>();
@@ -228,7 +228,8 @@ public final class CatalogMetrics implements MeterBinder {
                             .register(binding.registry));
                 }
             } catch (RuntimeException e) {
-                // A registry that has the name for a meter of another type refuses it: the others are shown.
+                // A registry that has the name for a meter of another type refuses it: the other meters are still
+                // registered.
                 LOG.log(Level.WARNING, "not shown in Micrometer: {0}: {1}", name, e.getMessage());
             }
         }

@@ -3,7 +3,7 @@ package dev.parallax.micrometer;
 import io.micrometer.core.instrument.AbstractMeter;
 import io.micrometer.core.instrument.Counter;
 
-/** A counter that is one of ours. */
+/** A Micrometer counter on one of ours. */
 final class ParallaxCounter extends AbstractMeter implements Counter {
     private final dev.parallax.recorder.Counter counter = new dev.parallax.recorder.Counter();
 

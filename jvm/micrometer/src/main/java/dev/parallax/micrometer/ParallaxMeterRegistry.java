@@ -35,25 +35,25 @@ import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 
 /**
- * A Micrometer registry whose timers, summaries and counters record as ours do: no lock, no allocation, no contention.
+ * A Micrometer registry whose timers, summaries and counters are Parallax's: no lock, no allocation, no contention.
  *
  * <pre>{@code
  * MeterRegistry registry = new ParallaxMeterRegistry(catalog);
  * }</pre>
  *
- * <p>Code that uses Micrometer stays as it is. Each timer and summary has a whole histogram, asked for or not, for it costs
- * nothing more. All meters are in the catalog under Micrometer's names and tags, so each bridge shows them. A meter whose
- * name is there for another kind is measured and not shown, and that is logged once.
+ * <p>Code that uses Micrometer stays unchanged. Each timer and summary has a full histogram even if none was requested,
+ * because it costs nothing more. All meters are in the catalog under Micrometer's names and tags, so each bridge
+ * exports them. A meter whose name exists with another kind is measured but not exported, and that is logged once.
  *
- * <p>Counts, sums and buckets are totals. Percentiles and the largest are those of lately, as Micrometer's are: of the time
- * that {@code expiry} gives, or since the reading before that, where readings are rarer. A pause detector is not used: what
- * was missed is reported from exact pauses when a series is read, and is not mixed into what was recorded.
+ * <p>Counts, sums and buckets are totals. Percentiles and maximums cover recent time, as Micrometer's do: the time that
+ * {@code expiry} defines, or the time since the reading before, if readings are less frequent. A pause detector is not
+ * used: what was missed is derived from exact pauses when a series is read, and is not mixed into what was recorded.
  *
- * <p>Two things differ from Micrometer's own registries: a bound of a histogram, or a percentile, may be up to one part in
- * 128 too large, and a timer does not take a duration above 13 days.
+ * <p>There are two differences from Micrometer's own registries: a bound of a histogram, or a percentile, may be up to
+ * one part in 128 too large, and a timer does not accept durations above 13 days.
  *
- * <p>In the catalog a long task timer is {@code .active} and {@code .duration}; a function timer is {@code .count} and {@code
- * .total}; of a meter of one's own the first measurement of each kind is a gauge with the label {@code statistic}.
+ * <p>In the catalog a long task timer is {@code .active} and {@code .duration}; a function timer is {@code .count} and
+ * {@code .total}; for a custom meter the first measurement of each kind is a gauge with the label {@code statistic}.
  */
 public final class ParallaxMeterRegistry extends MeterRegistry {
     private static final System.Logger LOG = System.getLogger(ParallaxMeterRegistry.class.getName());
@@ -61,23 +61,23 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
     private final Catalog catalog;
     private final Map<Meter.Id, List<Registration>> shown = new ConcurrentHashMap<>();
 
-    /** Names that were logged, so that each is once. */
+    /** Names that were logged, so that each is logged only once. */
     private final Set<String> refused = ConcurrentHashMap.newKeySet();
 
     /**
-     * On the system's clock.
+     * Uses the system's clock.
      *
-     * @param catalog where the meters are shown
+     * @param catalog to register the meters in
      */
     public ParallaxMeterRegistry(Catalog catalog) {
         this(catalog, Clock.SYSTEM);
     }
 
     /**
-     * On a clock of one's own.
+     * Uses another clock.
      *
-     * @param catalog where the meters are shown
-     * @param clock of the samples, and of what is lately
+     * @param catalog to register the meters in
+     * @param clock of the samples, and of the recent window
      */
     public ParallaxMeterRegistry(Catalog catalog, Clock clock) {
         super(clock);
@@ -87,9 +87,9 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
     }
 
     /**
-     * Where the meters are shown.
+     * The catalog in which the meters are registered.
      *
-     * @return what was given
+     * @return the constructor's argument
      */
     public Catalog catalog() {
         return catalog;
@@ -168,7 +168,7 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
         return DistributionStatisticConfig.DEFAULT;
     }
 
-    /** Meters go on recording, and are shown no longer. */
+    /** Meters continue to record, but are no longer exported. */
     @Override
     public void close() {
         super.close();
@@ -189,7 +189,7 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
         return Units.symbol(id.getBaseUnit());
     }
 
-    /** What the catalog refuses is no reason for the application's code to fail. */
+    /** An error from the catalog must not fail the application's code. */
     private void show(Meter.Id id, Supplier<Registration> showing) {
         try {
             Registration registration = showing.get();

@@ -7,12 +7,12 @@ import io.micrometer.core.instrument.distribution.HistogramSnapshot;
 import io.micrometer.core.instrument.distribution.ValueAtPercentile;
 import java.util.OptionalDouble;
 
-/** Micrometer's snapshots, of ours. */
+/** Micrometer's snapshots, made from our distributions. */
 final class Snapshots {
     private final double[] percentiles;
     private final double[] bounds;
 
-    /** What one of our units is in Micrometer's: nanoseconds, of a second. */
+    /** Factor from our unit to Micrometer's: for durations, from seconds to nanoseconds. */
     private final double unit;
 
     Snapshots(DistributionStatisticConfig config, double unit) {
@@ -21,7 +21,10 @@ final class Snapshots {
         bounds = config.getHistogramBuckets(true).stream().mapToDouble(bound -> bound).toArray();
     }
 
-    /** Percentiles and the largest are of lately, count, sum and buckets of all, as in other cumulative registries. */
+    /**
+     * Percentiles and maximum cover recent time; count, sum and buckets everything, as in other cumulative
+     * registries.
+     */
     HistogramSnapshot of(Distribution total, double sum, Distribution latest) {
         return new HistogramSnapshot(
                 total.count(),

@@ -2,7 +2,7 @@ package dev.parallax.micrometer;
 
 import java.util.Map;
 
-/** Micrometer's units are words where OpenTelemetry's are UCUM's symbols. A word that has no symbol stays what it is. */
+/** Micrometer's units are words, OpenTelemetry's are UCUM symbols. A word without a symbol stays unchanged. */
 final class Units {
     private static final Map<String, String> SYMBOLS = Map.ofEntries(
             Map.entry("seconds", "s"),
@@ -22,7 +22,7 @@ final class Units {
         return word == null ? "" : SYMBOLS.getOrDefault(word, word);
     }
 
-    /** Null for none, and for what is counted: that is in the name. */
+    /** Null for no unit, and for the unit of what is counted, which the name contains. */
     static String word(String symbol) {
         if (symbol.isEmpty() || symbol.startsWith("{") || symbol.equals("1")) {
             return null;

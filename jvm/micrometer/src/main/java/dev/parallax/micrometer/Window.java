@@ -9,10 +9,10 @@ import java.util.Objects;
 import java.util.function.BinaryOperator;
 
 /**
- * What came lately, reported from totals when it is read: where something is recorded it costs nothing.
+ * Recent values, derived from totals when they are read: recording costs nothing.
  *
- * <p>Lately is the length that is configured, or longer where nobody reads this often: back to the last reading before that. So
- * what came between two readings is never missed.
+ * <p>Recent is the configured length, or longer if readings are less frequent: back to the last reading before that. So
+ * what happened between two readings is never missed.
  */
 final class Window<T> {
     private final Clock clock;
@@ -20,12 +20,12 @@ final class Window<T> {
     private final long lengthMs;
     private final long stepMs;
 
-    /** Earlier readings, the oldest of which is where the window begins. */
+    /** Earlier readings; the window begins at the oldest. */
     private final Deque<Mark<T>> marks = new ArrayDeque<>();
 
     private record Mark<T>(long atMs, T total) {}
 
-    /** @param since what the first total has more than the second */
+    /** @param since what the first total has in addition to the second */
     Window(Clock clock, DistributionStatisticConfig config, T none, BinaryOperator<T> since) {
         this.clock = clock;
         this.since = since;

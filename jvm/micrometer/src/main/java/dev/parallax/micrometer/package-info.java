@@ -1,5 +1,5 @@
 /**
- * Micrometer, both ways: {@code ParallaxMeterRegistry} under code that uses Micrometer, and {@code CatalogMetrics} to show
- * what is recorded in a registry of another kind.
+ * Micrometer in both directions: {@code ParallaxMeterRegistry} for code that uses Micrometer, and {@code
+ * CatalogMetrics} to export what is recorded to a registry of another kind.
  */
 package dev.parallax.micrometer;

@@ -192,7 +192,7 @@ class ParallaxMeterRegistryTest {
         assertTrue(catalog.read().isEmpty());
     }
 
-    /** Micrometer lets one name be of two kinds; the catalog does not, and the application sees nothing of that. */
+    /** Micrometer lets one name have two kinds; the catalog does not, and the application must not notice. */
     @Test
     void aNameOfAnotherKindIsMeasuredAndNotShown() {
         registry.counter("name", "a", "1").increment();

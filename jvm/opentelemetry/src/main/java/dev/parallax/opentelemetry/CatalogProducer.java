@@ -29,20 +29,20 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The series of a {@link Catalog} among what OpenTelemetry's SDK exports.
+ * Adds the series of a {@link Catalog} to the metrics that OpenTelemetry's SDK exports.
  *
  * <pre>{@code
  * SdkMeterProvider.builder().registerMetricProducer(CatalogProducer.cumulative(catalog)).registerMetricReader(reader).build();
  * }</pre>
  *
- * <p>Durations and amounts are exponential histograms: our buckets folded without loss, at the finest scale up to 5 that
- * needs no more than 160 of them, which is what the SDK allows its own. Names, units and labels are those of the catalog;
- * of labels that the conventions have as numbers, numbers.
+ * <p>Durations and amounts are exponential histograms: our buckets merged without loss, at the finest scale up to 5
+ * that needs at most 160 of them, the limit of the SDK's own. Names, units and labels are those of the catalog; labels
+ * that are numbers in the conventions are exported as numbers.
  *
- * <p>Cost: nothing where something is recorded. A collection reads each series once.
+ * <p>Cost: none when recording. A collection reads each series once.
  */
 public final class CatalogProducer implements MetricProducer {
-    /** As many as the SDK's own histograms have at most. */
+    /** Maximum number of buckets, as in the SDK's own histograms. */
     private static final int BUCKETS_MAX = 160;
 
     private static final ExponentialHistogramBuckets NONE = ExponentialHistogramBuckets.create(0, 0, List.of());
@@ -61,7 +61,7 @@ public final class CatalogProducer implements MetricProducer {
     private final Catalog catalog;
     private final AggregationTemporality temporality;
 
-    /** With delta: what was reported, and when. */
+    /** For delta temporality: what was reported, and when. */
     private Map<Series, Family.Point> reported = new HashMap<>();
 
     private long reportedAtNs;
@@ -76,19 +76,19 @@ public final class CatalogProducer implements MetricProducer {
     /**
      * Reports totals. For any number of readers.
      *
-     * @param catalog to be shown
-     * @return to be registered
+     * @param catalog to export
+     * @return a producer to register
      */
     public static CatalogProducer cumulative(Catalog catalog) {
         return new CatalogProducer(catalog, AggregationTemporality.CUMULATIVE);
     }
 
     /**
-     * Reports what is new since it was last asked, of all but what goes up and down. For one reader: the SDK does not say who
-     * asks. Keeps what it reported of each series.
+     * Reports the change since the last reading, except for values that go up and down. For a single reader, because
+     * the SDK does not identify readers. Remembers what it reported for each series.
      *
-     * @param catalog to be shown
-     * @return to be registered
+     * @param catalog to export
+     * @return a producer to register
      */
     public static CatalogProducer delta(Catalog catalog) {
         return new CatalogProducer(catalog, AggregationTemporality.DELTA);
@@ -114,7 +114,7 @@ public final class CatalogProducer implements MetricProducer {
         }
     }
 
-    /** What came since the last time; the totals go to {@code now}. */
+    /** The change since the last reading; the totals go to {@code now}. */
     private Family interval(Family family, Map<Series, Family.Point> now) {
         List<Family.Point> points = new ArrayList<>();
         for (Family.Point point : family.points()) {
@@ -202,7 +202,7 @@ public final class CatalogProducer implements MetricProducer {
                 List.of());
     }
 
-    /** An empty label is none. */
+    /** An empty label is left out. */
     private static Attributes attributes(Family.Point point) {
         AttributesBuilder attributes = Attributes.builder();
         point.labels().forEach((name, value) -> {

@@ -7,7 +7,7 @@ import io.opentelemetry.sdk.metrics.data.MetricData;
 import io.opentelemetry.sdk.metrics.data.MetricDataType;
 import io.opentelemetry.sdk.resources.Resource;
 
-/** One name's points as the SDK hands them on. */
+/** The points of one name, in the SDK's form. */
 final class Metric implements MetricData {
     private static final InstrumentationScopeInfo SCOPE = InstrumentationScopeInfo.create("dev.parallax");
 

@@ -1,5 +1,5 @@
 /**
- * What is recorded, for OpenTelemetry's SDK.
+ * Exports recorded series through OpenTelemetry's SDK.
  *
  * <p>Start with {@code CatalogProducer}.
  */

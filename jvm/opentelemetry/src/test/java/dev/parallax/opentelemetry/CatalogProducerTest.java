@@ -48,7 +48,7 @@ class CatalogProducerTest {
         Map<Integer, Long> planted = new TreeMap<>();
         SplittableRandom random = new SplittableRandom(7);
         double sum = 0;
-        // Less than five octaves, so that there are no more buckets than may be.
+        // Less than five octaves, so that the maximum number of buckets suffices.
         for (int n = 0; n < 10_000; n++) {
             long ns = random.nextLong(1_000_000, 30_000_000);
             recorder.record(ns);
@@ -123,7 +123,7 @@ class CatalogProducerTest {
         assertEquals(9L * RECORDS, spreads().stream().mapToLong(ExponentialHistogramPointData::getCount).sum());
     }
 
-    /** Each interval once: their sum is the total, whatever was recorded while one was read. */
+    /** Each interval once: their sum is the total, whatever was recorded during a reading. */
     @Test
     void intervalsAddUpToTheTotal() throws InterruptedException {
         register(CatalogProducer.delta(catalog));
@@ -244,7 +244,7 @@ class CatalogProducerTest {
         return counts;
     }
 
-    /** By the definition: above base^i and at most base^(i + 1). */
+    /** By definition: above base^i and at most base^(i + 1). */
     private static int bucket(double value, int scale) {
         int i = (int) Math.floor(Math.log(value) / Math.log(2) * Math.scalb(1, scale)) - 1;
         while (Math.pow(2, Math.scalb(i + 1, -scale)) < value) {

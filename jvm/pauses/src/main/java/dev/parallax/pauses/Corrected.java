@@ -3,11 +3,11 @@ package dev.parallax.pauses;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** What was recorded, and next to it what the correction makes of it. The recorded is never changed. */
+/** Recorded counts, and next to them the corrected ones. The recorded counts are never changed. */
 public final class Corrected {
     private final Scale scale;
     private final long[] recorded;
-    /** By how much each bucket differs from the recorded; null when nothing was corrected. */
+    /** The difference between corrected and recorded count of each bucket; null if nothing was corrected. */
     private final double[] change;
     private final Optional<String> refused;
 
@@ -29,7 +29,7 @@ public final class Corrected {
     }
 
     /**
-     * {@return the corrected count of a bucket, a fraction; exactly as recorded where there was no pause}
+     * {@return the corrected count of a bucket, a fraction; exactly as recorded if there was no pause}
      *
      * @param bucket of the scale.
      */
@@ -37,7 +37,7 @@ public final class Corrected {
         return change == null ? recorded[bucket] : Math.max(0, recorded[bucket] + change[bucket]);
     }
 
-    /** {@return how many operations the correction added, less those it took out} */
+    /** {@return how many operations the correction added, minus those it removed} */
     public double added() {
         double sum = 0;
         for (int i = 0; i < recorded.length; i++) {
@@ -47,7 +47,7 @@ public final class Corrected {
     }
 
     /**
-     * {@return recorded and corrected of both together}
+     * {@return recorded and corrected counts of both together}
      *
      * @param other another interval of the same series, or another series of the same scale.
      */
@@ -66,8 +66,8 @@ public final class Corrected {
     }
 
     /**
-     * {@return the corrected counts as whole numbers, for histograms that hold no others}
-     * The sum up to any bucket is off by at most half an operation.
+     * {@return the corrected counts as whole numbers, for histograms that hold no others} The sum up to any bucket is
+     * off by at most half an operation.
      */
     public long[] rounded() {
         final long[] whole = new long[recorded.length];
@@ -82,10 +82,11 @@ public final class Corrected {
     }
 
     /**
-     * The duration that the share {@code quantile} of the corrected does not exceed: the largest of its bucket.
+     * The duration that the share {@code quantile} of the corrected operations does not exceed: the largest of its
+     * bucket.
      *
      * @param quantile from 0 to 1.
-     * @return nanoseconds; empty when nothing was recorded.
+     * @return nanoseconds; empty if nothing was recorded.
      */
     public OptionalLong quantileNs(final double quantile) {
         double total = 0;
@@ -103,11 +104,11 @@ public final class Corrected {
     }
 
     /**
-     * The longest duration of the corrected in whole operations: the largest of its bucket.
-     * What is longer sums up to less than half an operation: such as the slowest ever seen, in the longest pause, which
-     * {@link #quantileNs quantileNs(1)} includes it however unlikely it is that the two met.
+     * The longest corrected duration in whole operations: the largest of its bucket. Longer ones sum up to less than
+     * half an operation: such as the slowest ever seen, in the longest pause; {@link #quantileNs quantileNs(1)}
+     * includes it however unlikely it is that the two met.
      *
-     * @return nanoseconds; empty when there is not half an operation.
+     * @return nanoseconds; empty if there is less than half an operation.
      */
     public OptionalLong maxNs() {
         final long[] whole = rounded();

@@ -5,14 +5,14 @@ import dev.parallax.recorder.Recorder;
 import java.util.OptionalLong;
 
 /**
- * A recorder that is read interval by interval, with what its pauses hid next to what it recorded.
+ * A recorder that is read interval by interval, with a correction for what its pauses hid.
  * <p>
- * Recording knows nothing of it. A caller that reads takes the pauses of the interval once, and gives them to all series:
+ * Recording is not affected. A caller that reads takes the pauses of the interval once, and passes them to all series:
  * <pre>
  *     long[] pausesNs = tally.take();
  *     Corrected answers = series.read(lengthNs, pausesNs);
  * </pre>
- * Not for several threads.
+ * Not thread-safe.
  */
 public final class CorrectedSeries {
     private static final Scale SCALE = new Scale() {
@@ -32,7 +32,7 @@ public final class CorrectedSeries {
     private Durations before;
 
     /**
-     * What is recorded from now on.
+     * Everything recorded from now on.
      *
      * @param recorder of the operations.
      * @param starts   what the start of its operations is.
@@ -49,7 +49,7 @@ public final class CorrectedSeries {
      *
      * @param lengthNs since the last call, pauses included, in nanoseconds.
      * @param pausesNs the length of each pause that ended in it, in nanoseconds.
-     * @return what was recorded, and the corrected next to it.
+     * @return the recorded and the corrected counts.
      */
     public Corrected read(final long lengthNs, final long[] pausesNs) {
         final Durations now = recorder.total();

@@ -4,27 +4,27 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * Says what an open load would have waited, from what was recorded and from the exact pauses.
+ * Estimates what an open load would have waited, from what was recorded and from the exact pauses.
  * <p>
- * In a pause of length P, callers who do not care whether this JVM runs go on arriving at the rate r.
- * Each waits for the rest of the pause, evenly between 0 and P, and is then served as anybody. So the pauses add
+ * In a pause of length P, callers that do not depend on whether this JVM runs continue to arrive at the rate r. Each
+ * waits for the rest of the pause, evenly between 0 and P, and is then served like any other. So the pauses add
  * <pre>    a(x) dx = r · (number of pauses longer than x) dx</pre>
- * arrivals that wait x, r · P of them a pause, each followed by a duration drawn from those recorded.
- * Operations that were in progress when the pause came carry it in their recorded duration: they arrived before it, are
- * none of the added, and stay as they are.
+ * arrivals that wait x, r · P of them per pause, each followed by a duration drawn from those recorded. Operations that
+ * were in progress when the pause began include it in their recorded duration: they arrived before it, are not among
+ * the added ones, and stay unchanged.
  * <p>
- * It estimates the rate and the durations from the series' own recent past and never from what it added itself.
- * Counts added are fractions, so a rare series is corrected by its due share; nothing is rounded before the end.
- * Used by the reader of a series, once an interval; recording does not know of it. Not for several threads.
+ * It estimates the rate and the durations from the series' own recent past, never from what it added itself. Added
+ * counts are fractions, so a rare series is corrected by its due share; nothing is rounded before the end. Called by
+ * the reader of a series, once per interval; recording is not affected. Not thread-safe.
  * METHODOLOGY.md, "Pauses of a JVM", has the derivation.
  */
 public final class Correction {
     /**
-     * How far back the estimates reach: what was recorded counts for a factor e less after this much running time.
-     * Long enough that a series of ten a second has a hundred to go by, short enough to follow a load that changes.
+     * How far back the estimates reach: what was recorded counts for a factor e less after this much running time. Long
+     * enough that a series of ten per second has a hundred to go by, short enough to follow a load that changes.
      */
     private static final double MEMORY_NS = 10e9;
-    /** Pauses whose lengths differ by less than one in this many are added as so many of their mean length. */
+    /** Pauses whose lengths differ by less than one part in this many are added as that many of their mean length. */
     private static final int ALIKE = 1_000;
 
     private final Scale scale;
@@ -47,11 +47,11 @@ public final class Correction {
     }
 
     /**
-     * Corrects one interval. To be called for all intervals of the series, in their order.
+     * Corrects one interval. Call it for all intervals of the series, in order.
      * Costs some nanoseconds times buckets times different lengths of pauses.
      *
      * @param interval what was recorded in it, by the buckets of the scale.
-     * @return what was recorded, and the corrected next to it.
+     * @return the recorded and the corrected counts.
      */
     public Corrected correct(final Interval interval) {
         if (starts == Starts.INTENDED) {
@@ -70,7 +70,7 @@ public final class Correction {
         return new Corrected(scale, interval.counts().clone(), change, Optional.empty());
     }
 
-    /** Time in pauses counts as time in which nobody could ask, unless what came then is among the recorded. */
+    /** Time in pauses counts as time without arrivals, unless arrivals during pauses are among the recorded. */
     private void remember(final Interval interval) {
         final boolean askedInPauses = starts == Starts.WHEN_TAKEN_UP;
         final double ns = interval.lengthNs() - (askedInPauses ? 0 : interval.pausedNs());
@@ -104,9 +104,9 @@ public final class Correction {
 
     /**
      * Adds, for pauses of one length, an even wait before each recent duration.
-     * Of duration d, the part min(max(x - d, 0), P) / P of the arrivals is answered before x; the sum over all d for
-     * each end x of a bucket comes from running sums, so that it takes one pass and not one a duration.
-     * What the last bucket ends too early for is in the last bucket.
+     * Of duration d, the part min(max(x - d, 0), P) / P of the arrivals ends before x; the sum over all d for each end
+     * x of a bucket comes from running sums, so that it takes one pass and not one per duration. What exceeds the last
+     * bucket is put into the last bucket.
      */
     private void addWait(final double[] change, final Sums sums, final double pauseNs, final double ratePerNs) {
         double below = 0;
@@ -129,14 +129,14 @@ public final class Correction {
         change[change.length - 1] += ratePerNs * Math.max(0, pauseNs - below);
     }
 
-    /** Takes out the operations of the pauses as they were recorded, without their wait. */
+    /** Removes the operations that arrived in pauses as they were recorded, without their wait. */
     private void withdraw(final double[] change, final double count) {
         for (int i = 0; i < change.length; i++) {
             change[i] -= count * recentCounts[i] / recentEnded;
         }
     }
 
-    /** Of the recent durations below each bucket: their share, and their share times their length. */
+    /** For each bucket, the recent durations below it: their share, and their share times their length. */
     private final class Sums {
         private final double[] weight = new double[recentCounts.length + 1];
         private final double[] moment = new double[recentCounts.length + 1];

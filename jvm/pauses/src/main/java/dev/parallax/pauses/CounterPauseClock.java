@@ -7,7 +7,10 @@ import java.util.OptionalLong;
 /** Reads the JVM's own safepoint counters, {@code sun.rt.*} in its performance data. */
 final class CounterPauseClock implements PauseClock {
     private static final long TICKS_PER_SECOND = 1_000_000_000;
-    /** A retry needs a safepoint to begin within the last try, so more than one is rare and this many means a fault. */
+    /**
+     * A retry needs a safepoint to begin within the last try, so more than one is rare, and this many indicate an
+     * error.
+     */
     private static final int TRIES = 8;
 
     private final Way way;
@@ -36,8 +39,8 @@ final class CounterPauseClock implements PauseClock {
     }
 
     /**
-     * The JVM counts the length of a tick only when it is up, which is after an agent's {@code premain}. On these two
-     * systems it is a nanosecond (JDK 17 to 25, {@code os::elapsed_frequency}).
+     * The JVM publishes the length of a tick only once it is up, which is after an agent's {@code premain}. On these
+     * two systems it is a nanosecond (JDK 17 to 25, {@code os::elapsed_frequency}).
      */
     private static boolean isNsBySystem() {
         final String system = System.getProperty("os.name", "");
@@ -45,9 +48,9 @@ final class CounterPauseClock implements PauseClock {
     }
 
     /**
-     * The JVM stores begun, sync, held in this order, so they are loaded in the other: what is seen of a safepoint is
-     * then a state that there was. A safepoint that begins between the loads, where this thread may be stopped for its
-     * whole length, moves {@code begun}; the reading is made again.
+     * The JVM stores begun, sync, held in this order, so they are loaded in reverse: what is seen of a safepoint is
+     * then a state that existed. A safepoint that begins between the loads, where this thread may be stopped for its
+     * whole length, changes {@code begun}; the reading is then repeated.
      */
     @Override
     public PauseReading read() {
@@ -73,7 +76,7 @@ final class CounterPauseClock implements PauseClock {
         return notUsed;
     }
 
-    /** There is nothing to end: the memory is the JVM's own. */
+    /** Nothing to end: the memory belongs to the JVM. */
     @Override
     public void close() {
     }

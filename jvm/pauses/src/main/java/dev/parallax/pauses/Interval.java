@@ -8,9 +8,9 @@ import java.util.OptionalLong;
  * @param lengthNs       from one read to the next, pauses included, in nanoseconds.
  * @param counts         operations that ended, by bucket of their duration; not changed and not kept.
  * @param pausesNs       the length of each pause that ended in the interval, in nanoseconds.
- * @param inFlightChange by how many more operations were in flight at its end than at its beginning; empty when nobody
- *                       counts them. It matters where operations take longer than an interval: what has begun and not
- *                       ended was asked for nevertheless.
+ * @param inFlightChange by how many more operations were in flight at its end than at its beginning; empty if they are
+ *                       not counted. It matters if operations take longer than an interval: what has begun and not
+ *                       ended was requested nevertheless.
  */
 public record Interval(long lengthNs, long[] counts, long[] pausesNs, OptionalLong inFlightChange) {
 

@@ -5,27 +5,28 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Shows for how long this JVM has been stalled since it started, to the nanosecond where the JVM counts it.
+ * Shows for how long this JVM has been stalled since it started, to the nanosecond if the JVM counts it.
  * <p>
- * The difference of two readings is the pause between them: around an operation its part that was a pause, around an
- * interval the time in which nothing could run. {@link #way()} says where the numbers come from and what they lack.
+ * The difference of two readings is the pause time between them: around an operation the part of it that was paused,
+ * around an interval the time in which nothing could run. {@link #way()} tells where the numbers come from and what
+ * they lack.
  */
 public interface PauseClock extends AutoCloseable {
 
     /**
-     * Reads the clock. Never blocks, never throws and does not allocate more than the reading.
-     * By counters it costs four loads of memory: a quarter of what {@link System#nanoTime} took in the same run, some
-     * 13 against 52 ns on a virtual machine that was busy (JDK 17, 2026-11-22).
-     * A reading in the middle of a pause holds less of it than the next one: see {@link PauseReading}.
+     * Reads the clock. Never blocks, never throws and allocates only the reading. From counters it costs four loads of
+     * memory: a quarter of what {@link System#nanoTime} took in the same run, some 13 against 52 ns on a busy virtual
+     * machine (JDK 17, 2026-11-22). A reading in the middle of a pause includes less of it than the next one: see
+     * {@link PauseReading}.
      *
-     * @return all pauses since the JVM started, or by the last two ways since the clock was opened.
+     * @return all pauses since the JVM started, or for the last two ways since the clock was opened.
      */
     PauseReading read();
 
     /** {@return where the readings come from} */
     Way way();
 
-    /** {@return why each better way is not used, a line each; empty when this is the best} */
+    /** {@return why each better way is not used, one line each; empty if this is the best} */
     List<String> notUsed();
 
     /** Ends threads and recordings that belong to this clock, if it has any. */
@@ -40,7 +41,7 @@ public interface PauseClock extends AutoCloseable {
         COUNTERS_ATTACHED("stalls of single threads, which are no safepoints"),
         /** The JVM's flight recorder. */
         FLIGHT_RECORDER("pauses of the last second or two, which come late; stalls of single threads"),
-        /** A thread that sleeps and sees how late it wakes. */
+        /** A thread that sleeps and measures how late it wakes. */
         SAMPLER("pauses shorter than " + SampledPauseClock.LEAST_PAUSE_NS / 1_000_000
             + " ms; it cannot distinguish a pause from a thread that got no CPU");
 
@@ -50,12 +51,12 @@ public interface PauseClock extends AutoCloseable {
             this.lacks = lacks;
         }
 
-        /** {@return what readings of this way do not hold, for people} */
+        /** {@return what readings of this way do not include, for people} */
         public String lacks() {
             return lacks;
         }
 
-        /** {@return whether readings are exact and at once, without a thread} */
+        /** {@return whether readings are exact and immediate, without a thread} */
         public boolean isExact() {
             return this == COUNTERS_FILE || this == COUNTERS_ATTACHED;
         }
@@ -64,19 +65,19 @@ public interface PauseClock extends AutoCloseable {
     /**
      * Opens the best clock that this JVM allows. Never throws: the last way always works.
      *
-     * @return a clock that says which way it is.
+     * @return a clock; its way tells how it measures.
      */
     static PauseClock open() {
         return open(null);
     }
 
     /**
-     * Opens the best clock that this JVM allows, and may open {@code jdk.internal.perf} to this module on the way,
-     * for where {@code -XX:+PerfDisableSharedMem} hides the file.
+     * Opens the best clock that this JVM allows, and may open {@code jdk.internal.perf} to this module for that, in
+     * case {@code -XX:+PerfDisableSharedMem} hides the file.
      *
      * @param instrumentation of a Java agent; may be null, then {@code --add-exports
      *                        java.base/jdk.internal.perf=ALL-UNNAMED} does the same.
-     * @return a clock that says which way it is.
+     * @return a clock; its way tells how it measures.
      */
     static PauseClock open(final Instrumentation instrumentation) {
         final List<String> notUsed = new ArrayList<>();
@@ -91,12 +92,12 @@ public interface PauseClock extends AutoCloseable {
     }
 
     /**
-     * Opens the clock of one way.
+     * Opens the clock of a given way.
      *
      * @param way             the one that is wanted.
      * @param instrumentation of a Java agent; may be null.
-     * @return its clock.
-     * @throws Unavailable when this JVM does not allow it; the message says why, and what to do.
+     * @return a clock of that way.
+     * @throws Unavailable if this JVM does not allow it; the message contains the reason, and what to do.
      */
     static PauseClock open(final Way way, final Instrumentation instrumentation) throws Unavailable {
         return open(way, instrumentation, List.of());
@@ -112,7 +113,7 @@ public interface PauseClock extends AutoCloseable {
         };
     }
 
-    /** A way is not to be had in this JVM. */
+    /** A way is not available in this JVM. */
     final class Unavailable extends Exception {
         private static final long serialVersionUID = 1;
 

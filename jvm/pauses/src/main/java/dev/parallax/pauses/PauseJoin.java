@@ -8,21 +8,21 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * Puts the flight recorder's events of one safepoint together. Reads no clock; one thread drives it.
+ * Joins the flight recorder's events of one safepoint. Reads no clock; used by one thread.
  * <p>
- * Instants are the recorder's own. Events come in any order between two calls of {@link #takeEnded}. Those of a safepoint
- * come between the same two, for one thread of the JVM writes them. Those of its collection may come earlier, from a thread
- * whose events were handed over a little later, or seconds after it: a collector that works next to the application writes
- * of all its pauses when its collection is over.
+ * Instants are the recorder's own. Events arrive in any order between two calls of {@link #takeEnded}. Those of a
+ * safepoint arrive between the same two, because one thread of the JVM writes them. Those of its collection may arrive
+ * earlier, from a thread whose events were delivered a little later, or seconds after it: a concurrent collector writes
+ * the events of all its pauses when its collection is over.
  */
 final class PauseJoin {
     /**
-     * Over 1,600 a second for a minute, more than a JVM stops that gets anything done. When a collection takes longer, or
-     * beginnings are reported and no ends, waiting on would fill the memory.
+     * Over 1,600 per second for a minute, more than a JVM that does any work. If a collection takes longer, or
+     * beginnings are reported without ends, waiting longer would fill the memory.
      */
     static final int MOST_PENDING = 100_000;
 
-    /** What collectors that work next to the application stop it for; HotSpot names their operations so. */
+    /** The operations for which concurrent collectors stop the application, as HotSpot names them. */
     private static final List<String> BESIDE = List.of("Z", "X", "Shenandoah", "G1Concurrent", "G1Pause");
 
     private final long patienceNs;
@@ -32,7 +32,7 @@ final class PauseJoin {
     private final Map<Integer, Collection> collections = new HashMap<>();
     private long dropped;
 
-    /** A stretch of the recorder's time. */
+    /** A period on the recorder's clock. */
     record Span(long beginNs, long endNs) {
         boolean holds(final Span other) {
             return beginNs <= other.beginNs && other.endNs <= endNs;
@@ -68,7 +68,7 @@ final class PauseJoin {
         }
     }
 
-    /** A pause waits so long for its collection, and those after it wait for it. */
+    /** How long a pause waits for its collection; those after it wait, too. */
     PauseJoin(final long patienceNs) {
         this.patienceNs = patienceNs;
     }
@@ -103,14 +103,14 @@ final class PauseJoin {
         latencies.add(new Latency(span, thread));
     }
 
-    /** Safepoints that were not put together: one of their events was missing. */
+    /** Safepoints that could not be joined: one of their events was missing. */
     long dropped() {
         return dropped;
     }
 
     /**
-     * The pauses that have ended, in their order, with {@code beginNs} on the recorder's clock.
-     * To be called when every event up to some instant has been reported, which is when the stream flushes.
+     * The pauses that have ended, in order, with {@code beginNs} on the recorder's clock. Call this when every event up
+     * to some instant has been reported, which is when the stream flushes.
      */
     List<Pause> takeEnded(final long nowNs) {
         final List<Pause> ended = take(nowNs);
@@ -125,7 +125,7 @@ final class PauseJoin {
         return ended;
     }
 
-    /** The pauses that have ended, in their order, without the collections that were not reported yet. */
+    /** The pauses that have ended, in order, without the collections that were not reported yet. */
     List<Pause> takeWhole() {
         return take(Long.MAX_VALUE);
     }
@@ -189,7 +189,10 @@ final class PauseJoin {
         return collection == null ? phase.name : phase.name + ", " + collection.name;
     }
 
-    /** A thread's own time to stop begins when it was sampled and ends when it goes on, so it overlaps the way there. */
+    /**
+     * A thread's own time to stop begins when it was sampled and ends when it continues, so it overlaps the time to
+     * safepoint.
+     */
     private Optional<String> lastToStop(final Span wayThere) {
         Latency last = null;
         for (final Latency one : latencies) {
@@ -201,7 +204,10 @@ final class PauseJoin {
         return last == null ? Optional.empty() : Optional.of(last.thread);
     }
 
-    /** A pause that is not reported yet keeps what may belong to it, and so does one whose own events are still to come. */
+    /**
+     * A pause that is not reported yet keeps what may belong to it, and so does one whose own events have not
+     * arrived yet.
+     */
     private void forgetWhatIsPast(final long nowNs) {
         final long pastNs = Math.min(nowNs - patienceNs, firstBeginNs());
         phases.removeIf(phase -> phase.span.endNs < pastNs);

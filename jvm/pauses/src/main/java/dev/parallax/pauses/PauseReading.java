@@ -1,13 +1,13 @@
 package dev.parallax.pauses;
 
 /**
- * What a {@link PauseClock} showed: all pauses since the JVM started, or, as a difference of two, those between.
+ * A reading of a {@link PauseClock}: all pauses since the JVM started, or, as a difference of two, those between.
  * <p>
- * HotSpot moves its counters at three moments: {@code begun} when a safepoint begins, {@code syncNs} when the last
- * thread has stopped, {@code heldNs} when it is over, which is after the threads were let go
- * (JDK 17 and 25, {@code safepoint.cpp}). A thread that has not stopped yet, or has just been let go, can therefore read
- * in the middle of a pause: then that pause is counted and the rest of its time is not in yet.
- * The rest appears in the next reading, so sums over successive readings lose nothing and count nothing twice.
+ * HotSpot updates its counters at three moments: {@code begun} when a safepoint begins, {@code syncNs} when the last
+ * thread has stopped, {@code heldNs} when it is over, which is after the threads were resumed (JDK 17 and 25, {@code
+ * safepoint.cpp}). A thread that has not stopped yet, or has just been resumed, can therefore read in the middle of a
+ * pause: then that pause is counted but the rest of its time is not. The rest appears in the next reading, so sums over
+ * successive readings lose nothing and count nothing twice.
  *
  * @param begun  safepoints begun.
  * @param syncNs time from the beginning of a safepoint until all threads had stopped, in nanoseconds.
@@ -15,7 +15,7 @@ package dev.parallax.pauses;
  */
 public record PauseReading(long begun, long syncNs, long heldNs) {
 
-    /** Nothing: what a difference shows when no pause was. */
+    /** Zero: the difference if there was no pause. */
     public static final PauseReading NONE = new PauseReading(0, 0, 0);
 
     /** {@return time that was paused, reaching safepoints and being in them, in nanoseconds} */
@@ -24,7 +24,7 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
     }
 
     /**
-     * {@return what came after an earlier reading}
+     * {@return what happened after an earlier reading}
      *
      * @param earlier of the same clock.
      */
@@ -34,8 +34,8 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
 
     /**
      * {@return of a difference, whether a pause had begun and was not counted to its end at the later reading}
-     * Certain when the earlier reading was not itself in a pause and at most one pause began; of several that began
-     * in between only the last can be unbooked, which the counters do not report.
+     * Certain if the earlier reading was not itself in a pause and at most one pause began; of several that began in
+     * between, only the last can be incomplete, which the counters do not report.
      */
     public boolean unfinished() {
         return begun == 1 && heldNs == 0;
@@ -43,7 +43,7 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
 
     /**
      * {@return of a difference around an operation, how much of it was paused, in nanoseconds}
-     * An operation that began while threads were being stopped is charged with at most its own length.
+     * An operation that began while threads were being stopped is charged at most its own length.
      *
      * @param durationNs how long the operation took, in nanoseconds.
      */

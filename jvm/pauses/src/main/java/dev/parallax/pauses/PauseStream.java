@@ -18,16 +18,16 @@ import jdk.jfr.consumer.RecordingStream;
 /**
  * Reports the pauses of this JVM one by one with their causes, from the flight recorder.
  * <p>
- * Exact, but late: the recorder hands its events over once a second, so a pause is reported up to a second after it was,
- * or when the next has passed. Which collection it belongs to the recorder says when that is over: seconds later, where a
- * collector works next to the application. Such a pause, and those after it, wait for that as long as is asked for, by
- * default a minute; a pause is reported without its collection when that takes longer, or when the recorder lost it.
+ * Exact, but late: the recorder delivers its events once per second, so a pause is reported up to a second after it
+ * ended, or when the next second is over. The recorder reports which collection it belongs to when that is over:
+ * seconds later for a concurrent collector. Such a pause, and those after it, wait for that as long as requested, by
+ * default a minute; a pause is reported without its collection if that takes longer, or if the recorder lost it.
  * <p>
- * It costs a recording on disk and some milliseconds of CPU a second, so it says why;
- * {@link PauseClock} says how much, at once. Works with any collector of HotSpot.
+ * It costs a recording on disk and some milliseconds of CPU per second, and reports causes; {@link PauseClock} reports
+ * the length, immediately. Works with any collector of HotSpot.
  */
 public final class PauseStream implements AutoCloseable {
-    /** A shorter stall of one thread disappears in the time it takes to hand it over. */
+    /** A shorter stall of a single thread is less than the time it takes to deliver its event. */
     private static final Duration LEAST_STALL = Duration.ofMillis(1);
 
     /** Longer than most collections. */
@@ -36,7 +36,7 @@ public final class PauseStream implements AutoCloseable {
     /** The two clocks drift apart by far less than a pause's own error in this time. */
     private static final Duration PAIRING_PERIOD = Duration.ofSeconds(1);
 
-    /** Who wants memory that is not there makes the JVM stop everybody and look for it, so not too soon again. */
+    /** An allocation that fails makes the JVM stop all threads and look for memory, so do not retry too soon. */
     private static final long REST_MS = 1_000;
 
     private final RecordingStream recording;
@@ -45,20 +45,20 @@ public final class PauseStream implements AutoCloseable {
     private final Thread thread = new Thread(this::run, "parallax-pause-stream");
     private Optional<ClockPair.Reading> pair = Optional.empty();
     private long droppedReported;
-    /** Called by the recorder's own thread: what the thread of a stream emits itself, the recorder leaves out. */
+    /** Called by the recorder's own thread: the recorder ignores events that a stream's thread itself emits. */
     private final Runnable pairing = this::pairClocks;
 
-    /** Who wants to know. Called by one thread of the stream; what it throws is told to {@link #failed}. */
+    /** Receives the events. Called by one thread of the stream; what it throws is passed to {@link #failed}. */
     public interface Listener {
         /**
-         * A pause is over.
+         * A pause has ended.
          *
          * @param pause with its cause.
          */
         void pause(Pause pause);
 
         /**
-         * A thread was stalled by itself. Stalls of the stream's first second may be left out.
+         * A thread was stalled on its own. Stalls of the stream's first second may be left out.
          *
          * @param stall with its kind.
          */
@@ -83,9 +83,10 @@ public final class PauseStream implements AutoCloseable {
     /**
      * Starts a stream whose pauses wait up to a minute for their collections.
      *
-     * @param listener who wants to know.
+     * @param listener receives the events.
      * @return the stream, to be closed.
-     * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
+     * @throws PauseClock.Unavailable if this JVM has no flight recorder or it cannot record; the message contains the
+     * reason.
      */
     public static PauseStream start(final Listener listener) throws PauseClock.Unavailable {
         return start(PATIENCE, listener);
@@ -94,10 +95,11 @@ public final class PauseStream implements AutoCloseable {
     /**
      * Starts a stream.
      *
-     * @param patience how long a pause may wait for its collection: who wants to know soon may have to do without.
-     * @param listener who wants to know.
+     * @param patience how long a pause may wait for its collection; if short, some are reported without it.
+     * @param listener receives the events.
      * @return the stream, to be closed.
-     * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
+     * @throws PauseClock.Unavailable if this JVM has no flight recorder or it cannot record; the message contains the
+     * reason.
      */
     public static PauseStream start(final Duration patience, final Listener listener) throws PauseClock.Unavailable {
         PauseStream stream = null;
@@ -114,7 +116,7 @@ public final class PauseStream implements AutoCloseable {
         }
     }
 
-    /** Not {@code startAsync}: the thread of that is no daemon and would keep an application from ending. */
+    /** Not {@code startAsync}, whose thread is not a daemon and would keep an application from exiting. */
     private void startThread() {
         thread.setDaemon(true);
         thread.start();
@@ -135,14 +137,14 @@ public final class PauseStream implements AutoCloseable {
         }
     }
 
-    /** Whatever ended the stream: a recording that nobody reads goes on to fill the disk. */
+    /** Whatever ended the stream: a recording that nobody reads would continue to fill the disk. */
     private void endRecordingAtLast() {
         while (true) {
             try {
                 endRecording();
                 return;
             } catch (final OutOfMemoryError e) {
-                // As what ended it may have been. There may be memory later.
+                // The cause may be the one that ended the stream. There may be memory later.
                 rest();
             }
         }
@@ -152,7 +154,7 @@ public final class PauseStream implements AutoCloseable {
         try {
             Thread.sleep(REST_MS);
         } catch (final InterruptedException e) {
-            // Then it rested less.
+            // Then it pauses for less time.
         }
     }
 
@@ -184,7 +186,7 @@ public final class PauseStream implements AutoCloseable {
         recording.onError(e -> listener.failed("an event of the flight recorder was not taken: " + e));
     }
 
-    /** Operations outside of safepoints, handshakes for one, carry no number of a safepoint. */
+    /** Operations outside of safepoints, such as handshakes, have no safepoint number. */
     private void onSafepoint(final String name, final BiConsumer<Long, RecordedEvent> take) {
         on(name, Duration.ZERO, event -> {
             if (!event.hasField("safepoint") || event.getBoolean("safepoint")) {
@@ -193,7 +195,7 @@ public final class PauseStream implements AutoCloseable {
         });
     }
 
-    /** A name that this JVM does not know is left alone by the recorder. */
+    /** The recorder ignores names that this JVM does not know. */
     private void on(final String name, final Duration threshold, final Consumer<RecordedEvent> take) {
         recording.enable(name).withThreshold(threshold).withoutStackTrace();
         recording.onEvent(name, take);
@@ -252,9 +254,9 @@ public final class PauseStream implements AutoCloseable {
     }
 
     /**
-     * Ends the recording. Pauses that wait for their collections are reported without; those of the last second, which the
-     * recorder did not hand over yet, are not reported any more. When this returns the listener is not called again, unless it
-     * is the listener that closes, or the closing thread is interrupted.
+     * Ends the recording. Pauses that wait for their collections are reported without them; those of the last second,
+     * which the recorder has not delivered yet, are not reported. The listener is not called after this returns, unless
+     * the listener itself closes, or the closing thread is interrupted.
      */
     @Override
     public void close() {
@@ -269,9 +271,9 @@ public final class PauseStream implements AutoCloseable {
     }
 
     /**
-     * An event of our own, stamped by the recorder between two readings of {@link System#nanoTime}.
-     * The recorder's clock may be the CPU's counter and need not go with the wall clock; this holds them together, to
-     * within half of the time between the two readings, some tens of nanoseconds when nothing comes between.
+     * An event of our own, stamped by the recorder between two readings of {@link System#nanoTime}. The recorder's
+     * clock may be the CPU's counter and need not agree with the wall clock; this relates them, to within half of the
+     * time between the two readings, some tens of nanoseconds if nothing comes between.
      */
     @Name(ClockPair.NAME)
     @Label("Clock Pair")

@@ -4,14 +4,14 @@ import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Collects the lengths of single pauses from a {@link PauseClock}, which shows their sum only.
+ * Collects the lengths of single pauses from a {@link PauseClock}, which shows only their sum.
  * <p>
- * A caller that comes by may {@link #poll}: a meter at its ticks, a recorder at its events. Two pauses between two polls are
+ * Any caller may {@link #poll}: a meter at its ticks, a recorder at its events. Two pauses between two polls are
  * reported as two of their mean length, and counted as {@link #merged}; the sum is exact however rare the polls are.
- * {@link PauseStream} reports each by itself, later.
+ * {@link PauseStream} reports each pause separately, but later.
  */
 public final class PauseTally {
-    /** A reader that never comes must not fill the memory; beyond this, lengths are added to the last. */
+    /** A reader that never comes must not fill the memory; beyond this number, lengths are added to the last one. */
     private static final int MOST_KEPT = 1 << 16;
 
     private final PauseClock clock;
@@ -22,16 +22,16 @@ public final class PauseTally {
     private long merged;
 
     /**
-     * A tally of what comes after now.
+     * A tally of the pauses from now on.
      *
-     * @param clock best one that is exact: a late one makes a late tally.
+     * @param clock preferably an exact one: a late clock makes a late tally.
      */
     public PauseTally(final PauseClock clock) {
         this.clock = clock;
         this.seen = clock.read();
     }
 
-    /** Looks at the clock. Costs a reading when no pause was; never waits: who comes second leaves it to the first. */
+    /** Reads the clock. Costs one reading without a pause; never waits: a second caller leaves it to the first. */
     public void poll() {
         if (clock.read().heldNs() != seen.heldNs() && lock.tryLock()) {
             try {
@@ -42,7 +42,7 @@ public final class PauseTally {
         }
     }
 
-    /** {@return the lengths of the pauses since the last call, in nanoseconds, in their order} */
+    /** {@return the lengths of the pauses since the last call, in nanoseconds, in order} */
     public long[] take() {
         lock.lock();
         try {
@@ -55,7 +55,7 @@ public final class PauseTally {
         }
     }
 
-    /** {@return how many pauses were not distinguished from another one} */
+    /** {@return how many pauses could not be distinguished from another one} */
     public long merged() {
         lock.lock();
         try {

@@ -26,7 +26,7 @@ final class PerfData {
     private static final int ENTRY_OFFSET_AT = 24;
     private static final int ENTRY_COUNT_AT = 28;
 
-    /** A constant, for a handle that is a field is not compiled to a load. */
+    /** A constant, because a handle in a field is not compiled to a load. */
     private static final VarHandle NATIVE_LONGS =
         MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 
@@ -34,7 +34,7 @@ final class PerfData {
     private final boolean swapped;
     private final int firstEntry;
     private final int entryCount;
-    /** Where entries end: the JVM may use more by and by, so this is what it used when we looked. */
+    /** The end of the entries: the JVM may use more later, so this is what it used at the time of opening. */
     private final int end;
 
     private PerfData(final ByteBuffer memory, final int firstEntry, final int entryCount, final int end) {
@@ -48,8 +48,8 @@ final class PerfData {
     /**
      * Checks the prologue.
      *
-     * @param shared the memory from its first byte to its limit; its position and order are left alone.
-     * @throws NotPerfData when it is not performance data of version 2.
+     * @param shared the memory from its first byte to its limit; its position and order are not changed.
+     * @throws NotPerfData if it is not performance data of version 2.
      */
     static PerfData of(final ByteBuffer shared) throws NotPerfData {
         final ByteBuffer memory = shared.duplicate().order(ByteOrder.BIG_ENDIAN);
@@ -74,9 +74,9 @@ final class PerfData {
     }
 
     /**
-     * Where the value of a counter is.
+     * The offset of a counter's value.
      *
-     * @throws NotPerfData when there is no such counter, or an entry on the way to it is not well formed.
+     * @throws NotPerfData if there is no such counter, or an entry before it is malformed.
      */
     int offsetOf(final String name) throws NotPerfData {
         int at = firstEntry;
@@ -134,7 +134,7 @@ final class PerfData {
         }
     }
 
-    /** The memory is not what we can read; the message says what of it, without a subject. */
+    /** The memory cannot be parsed; the message says what is wrong, without a subject. */
     static final class NotPerfData extends Exception {
         private static final long serialVersionUID = 1;
 

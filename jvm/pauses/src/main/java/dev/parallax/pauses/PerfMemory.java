@@ -14,13 +14,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** Finds the performance data of this very JVM: as the file it shares, or in its own memory. */
+/** Finds the performance data of this JVM: in the file that it shares, or in its own memory. */
 final class PerfMemory {
     private static final String PACKAGE = "jdk.internal.perf";
-    /** The JVM takes 32 KiB unless {@code -XX:PerfDataMemorySize} says more; a file beyond this is not one of its. */
+    /** The JVM uses 32 KiB unless {@code -XX:PerfDataMemorySize} says more; a larger file is not the JVM's. */
     private static final long LARGEST_FILE = 64 << 20;
 
-    /** {@code Perf.attach} took a mode before (JDK-8286441). */
+    /** Earlier versions of {@code Perf.attach} have a mode parameter (JDK-8286441). */
     private static final int FIRST_WITHOUT_MODE = 19;
 
     private PerfMemory() {
@@ -28,8 +28,8 @@ final class PerfMemory {
 
     /**
      * Maps the file in which this JVM keeps its counters.
-     * It is the file that this process has mapped itself ({@code /proc/self/maps}), so a file of the same name that was
-     * left by, or belongs to, another process of the same number is never taken for it.
+     * It is the file that this process itself has mapped ({@code /proc/self/maps}), so a file of the same name that was
+     * left by, or belongs to, another process with the same number is never mistaken for it.
      */
     static ByteBuffer mapFile() throws PauseClock.Unavailable {
         final MappedFile own = findOwn(Path.of("/proc/self/maps"));
@@ -49,7 +49,7 @@ final class PerfMemory {
 
     /**
      * One line of {@code maps}: address, rights, offset, device, inode, path, with blanks between.
-     * A JVM writes to its own file alone; a monitoring tool has those of others mapped, too, to read them.
+     * A JVM writes only to its own file; a monitoring tool has mapped those of others, too, to read them.
      */
     static MappedFile findOwn(final Path maps) throws PauseClock.Unavailable {
         try (Stream<String> lines = Files.lines(maps)) {
@@ -70,7 +70,7 @@ final class PerfMemory {
 
     /**
      * Asks the JVM for its own performance data, which needs no file.
-     * {@code jdk.internal.perf} is not a public interface, so it is reached by reflection and may be gone one day.
+     * {@code jdk.internal.perf} is not a public interface, so it is used by reflection and may disappear one day.
      */
     static ByteBuffer attach(final Instrumentation instrumentation) throws PauseClock.Unavailable {
         try {

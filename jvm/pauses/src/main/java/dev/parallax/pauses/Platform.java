@@ -12,10 +12,11 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
- * Reads what Linux keeps from this process: {@code cpu.stat} of its control group (version 1 or 2),
+ * Reads what Linux withholds from this process: {@code cpu.stat} of its control group (version 1 or 2),
  * {@code /proc/self/task/*}{@code /schedstat} and {@code /proc/stat}.
  * <p>
- * A reading opens a file a thread and some more, a millisecond or two with twenty threads: for once a second.
+ * A reading opens one file per thread and some more, a millisecond or two with twenty threads: meant for once per
+ * second.
  */
 public final class Platform {
     private static final long NS_PER_US = 1_000;
@@ -29,18 +30,18 @@ public final class Platform {
         this.root = root;
     }
 
-    /** {@return that of this process} */
+    /** {@return the platform of this process} */
     public static Platform own() {
         return new Platform(Path.of("/"));
     }
 
-    /** With another place for {@code /proc} and {@code /sys}. */
+    /** With other paths for {@code /proc} and {@code /sys}. */
     static Platform under(final Path root) {
         return new Platform(root);
     }
 
     /**
-     * Reads all that can be read. Never throws.
+     * Reads everything that can be read. Never throws.
      *
      * @return what could be read, and what could not.
      */
@@ -52,7 +53,7 @@ public final class Platform {
         return new PlatformReading(throttledNs, runQueue, stolenNs, List.copyOf(missing));
     }
 
-    /** Where throttling is counted; null where it is not known. */
+    /** The file in which throttling is counted; null if unknown. */
     Path throttlingFile() {
         try {
             return groupDirectory().resolve("cpu.stat");
@@ -88,7 +89,7 @@ public final class Platform {
         throw new IOException(file + " counts no throttling: the CPU controller is not on for this control group");
     }
 
-    /** A host may mount both versions; the CPU controller is in the first then, if it is mounted there. */
+    /** A host may mount both versions; the CPU controller is then in the first, if it is mounted there. */
     private Path groupDirectory() throws IOException {
         final List<String> mounts = Files.readAllLines(root.resolve("proc/self/mountinfo"));
         final List<String> groups = Files.readAllLines(root.resolve("proc/self/cgroup"));
@@ -108,7 +109,7 @@ public final class Platform {
         throw new IOException("no control groups are mounted");
     }
 
-    /** {@code /proc/self/cgroup}: number, controllers, path, with colons between; version 2 has number 0. */
+    /** {@code /proc/self/cgroup}: number, controllers, path, separated by colons; version 2 has number 0. */
     private static String group(final List<String> groups, final boolean first) throws IOException {
         for (final String line : groups) {
             final String[] field = line.split(":", 3);
@@ -119,7 +120,7 @@ public final class Platform {
         throw new IOException("/proc/self/cgroup does not name the control group of the CPU");
     }
 
-    /** In a container the mount may show the hierarchy from some group on, which the path then begins with. */
+    /** In a container the mount may show the hierarchy from some group on, whose path is then a prefix. */
     private Path directory(final String mountPoint, final String mountedFrom, final String group) {
         final boolean within = !mountedFrom.equals("/") && group.startsWith(mountedFrom);
         final String rest = within ? group.substring(mountedFrom.length()) : group;
@@ -143,7 +144,7 @@ public final class Platform {
         return Map.copyOf(byThread);
     }
 
-    /** {@code schedstat}: time on a CPU, time waiting for one, turns. A thread that has just ended is not missed. */
+    /** {@code schedstat}: time on a CPU, time waiting for one, turns. A thread that has just ended is ignored. */
     private static void readTask(final Path task, final Map<Long, Long> byThread) {
         try {
             final String[] field = Files.readString(task.resolve("schedstat")).trim().split(" ");

@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * What the operating system had kept from this process when it was read: time in which it could have run and did not.
- * What could not be read is absent, not zero, and {@code missing} says why.
+ * What the operating system withheld from this process up to this reading: time in which it could have run and did not.
+ * What could not be read is absent, not zero, and {@code missing} has the reason.
  *
  * @param throttledNs      time that the process's control group was out of its CPU quota, in nanoseconds, summed over
  *                         CPUs; of the group itself, not of those above it.
@@ -22,7 +22,7 @@ public record PlatformReading(
     List<String> missing) {
 
     /**
-     * {@return what was kept from the process after an earlier reading}
+     * {@return what was withheld from the process after an earlier reading}
      *
      * @param earlier of the same {@link Platform}.
      */
@@ -34,7 +34,7 @@ public record PlatformReading(
             missing);
     }
 
-    /** A thread that began in between counts from its beginning; what one waited that has ended since is lost. */
+    /** A thread that began in between counts from its beginning; the waits of one that has ended since are lost. */
     private OptionalLong runQueueSince(final PlatformReading earlier) {
         if (runQueueByThread.isEmpty() || earlier.runQueueByThread.isEmpty()) {
             return OptionalLong.empty();
@@ -55,12 +55,12 @@ public record PlatformReading(
     }
 
     /**
-     * What the operating system kept from the process between two readings, in nanoseconds.
+     * What the operating system withheld from the process between two readings, in nanoseconds.
      *
      * @param throttledNs out of CPU quota, summed over CPUs.
      * @param runQueueNs  waited for a CPU, summed over threads; throttled threads wait too and count here as well.
      * @param stolenNs    given to others by the hypervisor, summed over the host's CPUs.
-     * @param missing     what could not be read and why, a line each.
+     * @param missing     what could not be read and why, one line each.
      */
     public record Loss(OptionalLong throttledNs, OptionalLong runQueueNs, OptionalLong stolenNs, List<String> missing) {
     }

@@ -3,13 +3,13 @@ package dev.parallax.pauses;
 import java.time.Duration;
 import java.util.List;
 
-/** Adds up what {@link PauseStream} reports: exact, and a second late. */
+/** Adds up what {@link PauseStream} reports: exact, but a second late. */
 final class RecordedPauseClock implements PauseClock, PauseStream.Listener {
     private final List<String> notUsed;
     private volatile Counted counted = new Counted(PauseReading.NONE, 0);
     private PauseStream stream;
 
-    /** All pauses up to that safepoint. */
+    /** The sum of all pauses up to that safepoint. */
     record Counted(PauseReading sum, long safepointId) {
     }
 
@@ -38,7 +38,7 @@ final class RecordedPauseClock implements PauseClock, PauseStream.Listener {
         return counted.sum;
     }
 
-    /** A reading with the safepoint up to which it counts. */
+    /** A reading, with the last safepoint that it includes. */
     Counted counted() {
         return counted;
     }

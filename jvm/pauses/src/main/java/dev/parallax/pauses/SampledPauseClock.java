@@ -4,12 +4,12 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The last resort: a thread that sleeps for a millisecond and takes what it overslept for a pause.
- * It cannot tell which part of it was the way to a safepoint, so all of it is {@code heldNs}.
+ * The last resort: a thread that sleeps for a millisecond and counts the time that it overslept as a pause. It cannot
+ * tell which part of it was the time to safepoint, so all of it is {@code heldNs}.
  */
 final class SampledPauseClock implements PauseClock, Runnable {
     private static final long SLEEP_NS = 1_000_000;
-    /** A sleep ends some 0.1 ms late by itself; twice the sleep leaves that, and a short wait for a CPU, below it. */
+    /** A sleep ends some 0.1 ms late by itself; with twice the sleep, that and a short wait for a CPU are below it. */
     static final long LEAST_PAUSE_NS = 2_000_000;
 
     private final List<String> notUsed;

@@ -2,7 +2,7 @@ package dev.parallax.pauses;
 
 /**
  * The buckets in which a histogram counts durations, in nanoseconds, without gaps and in rising order.
- * Bucket {@code i} holds what is at least {@code lowerNs(i)} and below {@code lowerNs(i + 1)}.
+ * Bucket {@code i} contains durations of at least {@code lowerNs(i)} and below {@code lowerNs(i + 1)}.
  */
 public interface Scale {
 
@@ -12,12 +12,12 @@ public interface Scale {
     /**
      * {@return the smallest duration of a bucket, in nanoseconds}
      *
-     * @param bucket from 0 up to {@link #buckets}, which included: that one is where the last bucket ends.
+     * @param bucket from 0 to {@link #buckets} inclusive: the last value is the end of the last bucket.
      */
     long lowerNs(int bucket);
 
     /**
-     * {@return what means all durations of a bucket where they are added to others, in nanoseconds: its middle}
+     * {@return the duration that represents a bucket when it is added to others, in nanoseconds: its middle}
      *
      * @param bucket of the scale.
      */

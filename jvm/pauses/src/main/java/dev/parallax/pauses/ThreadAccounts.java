@@ -9,13 +9,13 @@ import java.nio.file.StandardOpenOption;
 import java.util.OptionalLong;
 
 /**
- * What the operating system keeps from one thread: as {@link Platform}, light enough to be read a thousand times a second.
- * Files stay open and are read in place. Of and for the thread that opens it, which must not be interrupted.
- * What cannot be read is absent; {@link Platform#read} says why.
+ * What the operating system withholds from one thread: like {@link Platform}, but light enough to be read a thousand
+ * times per second. Files stay open and are read in place. Must be used by the thread that opens it, which must not be
+ * interrupted. What cannot be read is absent; {@link Platform#read} returns the reason.
  */
 public final class ThreadAccounts implements Closeable {
     private static final long NS_PER_US = 1_000;
-    /** More than the beginning of any of the three. */
+    /** More than is needed of any of the three files. */
     private static final int READ_BYTES = 1_024;
     private static final int STEAL_FIELD = 8;
     private static final long NS_PER_TICK = 10_000_000;
@@ -31,7 +31,7 @@ public final class ThreadAccounts implements Closeable {
         this.host = open(Path.of("/proc/stat"));
     }
 
-    /** {@return those of the thread that calls, a platform thread} */
+    /** {@return the accounts of the calling thread, which must be a platform thread} */
     public static ThreadAccounts open() {
         return new ThreadAccounts(Platform.own().throttlingFile());
     }

@@ -1,7 +1,7 @@
 package dev.parallax.pauses;
 
 /**
- * A stall of one thread that is no pause of the JVM.
+ * A stall of one thread that is not a pause of the JVM.
  *
  * @param kind    why it was stalled.
  * @param thread  its name; empty when it has none.
@@ -12,7 +12,7 @@ public record ThreadStall(Kind kind, String thread, long beginNs, long totalNs) 
 
     /** Why a thread was stalled. */
     public enum Kind {
-        /** It asked for memory that the collector had not freed yet (ZGC). */
+        /** It needed memory that the collector had not freed yet (ZGC). */
         ALLOCATION,
         /** A virtual thread waited and could not leave its carrier. */
         PINNED

@@ -11,7 +11,7 @@ import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 
-/** Runs a program of these tests in a JVM of its own, the same as this one, and ends it. */
+/** Runs a program of these tests in a separate JVM of the same kind, and ends it. */
 final class ChildJvm {
     private static final long LONGEST_S = 600;
 
@@ -19,9 +19,9 @@ final class ChildJvm {
     }
 
     /**
-     * Lines that the program printed. A program that fails or does not end fails the test, with what it reported.
+     * Lines that the program printed. A program that fails or does not end fails the test, with its output.
      *
-     * @param before what stands before the JVM's path, to pin it to a CPU for one.
+     * @param before words before the JVM's path, for example to pin it to a CPU.
      */
     static List<String> run(
         final Path directory, final List<String> before, final List<String> options, final Class<?> program,
@@ -44,7 +44,7 @@ final class ChildJvm {
         return Files.readAllLines(out);
     }
 
-    /** A jar that holds no more than the name of an agent, whose class is on the class path. */
+    /** A jar that contains only the name of an agent, whose class is on the class path. */
     static Path agentJar(final Path directory, final Class<?> agent) throws IOException {
         final Manifest manifest = new Manifest();
         final Attributes attributes = manifest.getMainAttributes();

@@ -7,11 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.parallax.recorder.Recorder;
 import org.junit.jupiter.api.Test;
 
-/** If one of these fails, what a recorder's pauses hid is not found where its reader looks. */
+/** If one of these fails, what a recorder's pauses hid is missing where its reader looks. */
 final class CorrectedSeriesTest {
     private static final long MS = 1_000_000;
 
-    /** Fifty a second for nine seconds of ten, and one second was stalled: of all that would have asked, a tenth met it. */
+    /** Fifty per second for nine seconds of ten, and one second of stall: a tenth of all arrivals would have met it. */
     @Test
     void aPauseBetweenTwoOperationsIsInTheCorrected() {
         final Recorder recorder = new Recorder();

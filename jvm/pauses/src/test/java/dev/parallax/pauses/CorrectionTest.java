@@ -17,7 +17,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The correction against what an open load waits in truth, by simulation and where it can be written down. */
+/** The correction compared with the true waits of an open load, by simulation and where there is a closed form. */
 @Tag("simulation")
 final class CorrectionTest {
     private static final long MS = 1_000_000;
@@ -35,7 +35,7 @@ final class CorrectionTest {
 
     /** One row of the table: a load, its pauses, and what the recorder sees of it. */
     record Case(OpenLoad.Arrivals arrivals, double ratePerS, OpenLoad.Length pause, Seen seen) {
-        /** Enough for both percentiles to lie among those who met a pause; more where long pauses would be few. */
+        /** Enough for both percentiles to be among those that met a pause; more if long pauses would be few. */
         double pausedShare() {
             final double share = LEAST_PAUSES * pause.meanNs() * ratePerS / 1e9 / MOST_OPERATIONS;
             return Math.max(0.04, Math.min(0.2, share));
@@ -50,9 +50,9 @@ final class CorrectionTest {
 
     /** What the recorder is next to. */
     enum Seen {
-        /** Callers who ask when they run. */
+        /** Callers that send a request whenever they run. */
         FREE(Starts.WHEN_FREE),
-        /** Callers who ask, think and ask again. */
+        /** Callers that send a request, think and send again. */
         LOOP(Starts.WHEN_FREE),
         /** A server that picks up what waited outside. */
         SERVER(Starts.WHEN_TAKEN_UP);
@@ -79,7 +79,7 @@ final class CorrectionTest {
         return cases;
     }
 
-    /** If this fails, pauses look as short to callers as the recorder found them, or longer than they were. */
+    /** If this fails, pauses look to callers as short as the recorder found them, or longer than they were. */
     @ParameterizedTest
     @MethodSource("cases")
     @Execution(ExecutionMode.CONCURRENT)
@@ -97,7 +97,7 @@ final class CorrectionTest {
         assertTrue(missed <= MAY_MISS, one + " is off by" + reported);
     }
 
-    /** The recorded alone is wrong by far, so the test above is not passed by doing nothing. */
+    /** The recorded values alone are far off, so doing nothing does not pass the test above. */
     @Test
     void what_was_recorded_is_far_from_what_an_open_load_waits() {
         final Case one = new Case(
@@ -118,8 +118,8 @@ final class CorrectionTest {
     }
 
     /**
-     * A thousand a second in a pause of 100 ms: the last half of one waits 99.5 ms, and meets the one of 900 that took
-     * 50 ms with so small a chance that it is not in the whole ones.
+     * A thousand per second in a pause of 100 ms: the last half request waits 99.5 ms, and the chance that it meets the
+     * one of 900 that took 50 ms is too small to be in the whole numbers.
      */
     @Test
     void the_longest_is_one_that_an_open_load_would_have_met() {

@@ -13,9 +13,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the clocks show against the JVM's own log of its safepoints, in a JVM whose pauses are provoked. */
+/** The clocks compared with the JVM's own log of its safepoints, in a JVM whose pauses are provoked. */
 final class ExactnessTest {
-    /** JVMs, of which one has to sample the thread that is late: now and then one samples it never. */
+    /** Number of JVMs, one of which must sample the late thread: now and then one never does. */
     private static final int LATE_TRIALS = 5;
     private static final boolean LONG = Boolean.getBoolean("long");
     /** Tries to provoke a safepoint; five of six always do, so the long form has 1,000 pauses. */
@@ -36,7 +36,7 @@ final class ExactnessTest {
         checkCounters(collector, PauseClock.Way.COUNTERS_FILE);
     }
 
-    /** Where the file is hidden, as people do who had stalls by it, the counters themselves are the same. */
+    /** If the file is hidden, as users do who had stalls because of it, the counters themselves are the same. */
     @ParameterizedTest
     @EnumSource(value = Collector.class, names = "G1")
     @Execution(ExecutionMode.CONCURRENT)
@@ -62,8 +62,8 @@ final class ExactnessTest {
     }
 
     /**
-     * To the nanosecond, the time of all safepoints that the log has up to this reading; of the last of them what had
-     * been counted then: all, the way there, or nothing yet.
+     * To the nanosecond, the time of all safepoints in the log up to this reading; for the last of them, what had been
+     * counted by then: all, the time to stop, or nothing yet.
      */
     private static void checkReading(final PauseReading reading, final SafepointLog log) {
         final List<SafepointLog.Entry> before = log.between(0, reading.begun() - 1);
@@ -77,7 +77,7 @@ final class ExactnessTest {
         assertTrue(states.contains(reading), reading + " is none of " + states);
     }
 
-    /** That the log's line is that of the clock's number: what was provoked is in the lines that the clock counted. */
+    /** The log's line has the clock's number: what was provoked is in the lines that the clock counted. */
     private static void checkOperation(final Shown one, final SafepointLog log) {
         final String operation = switch (one.way) {
             case "DUMP", "LATE_LOOP", "LATE_COPY" -> "ThreadDump";
@@ -180,7 +180,7 @@ final class ExactnessTest {
 
     /** A pause as the stream reported it. */
     private record Reported(long id, long beginNs, SafepointLog.Entry entry, String lastToStop, String collection) {
-        /** Of two clocks that are held together once a second. */
+        /** The error of two clocks that are compared once per second. */
         private static final long CLOCKS_APART_NS = NS_PER_MS / 10;
 
         static Reported parse(final String line) {

@@ -1,6 +1,6 @@
 package dev.parallax.pauses;
 
-/** Buckets as HdrHistogram has them: below 256 ns one each, then 128 to an octave, so 0.8 % wide at most. */
+/** Buckets like HdrHistogram's: below 256 ns one each, then 128 per octave, so at most 0.8 % wide. */
 final class LogLinear implements Scale {
     private static final int BITS = 7;
     private static final int PER_OCTAVE = 1 << BITS;

@@ -5,9 +5,9 @@ import java.util.Random;
 import java.util.SplittableRandom;
 
 /**
- * A simulated service and its pauses: what an open load waits there in truth, and what a recorder inside sees.
- * Time is simulated, in nanoseconds; in a pause no work goes on. Work takes a time drawn from one law, and nothing
- * queues, so that the difference between truth and record is the pauses' alone.
+ * A simulated service and its pauses: the true waits of an open load, and what a recorder inside sees. Time is
+ * simulated, in nanoseconds; in a pause no work is done. Work takes a time drawn from one distribution, and nothing
+ * queues, so that the difference between truth and record is due to the pauses alone.
  */
 final class OpenLoad {
     /** The law of the work: log-normal with a median of 1 ms, by this many of its values and evenly between them. */
@@ -73,7 +73,7 @@ final class OpenLoad {
         void take(long beginNs, long endNs);
     }
 
-    /** What callers feel who arrive whatever the JVM does. */
+    /** The waits of callers that arrive whether or not the JVM runs. */
     void truth(final long untilNs, final Taker taker) {
         int edge = 0;
         for (double at = gap() * random.nextDouble(); at < untilNs; at += gap()) {
@@ -86,7 +86,10 @@ final class OpenLoad {
         }
     }
 
-    /** What is recorded of callers who ask when they run: in running time, which is stalled in pauses. */
+    /**
+     * What is recorded for callers that send a request whenever they run: in running time, which stands still in
+     * pauses.
+     */
     void recordedWhenFree(final long untilNs, final Taker taker) {
         int edge = 0;
         double paused = 0;
@@ -100,7 +103,7 @@ final class OpenLoad {
         }
     }
 
-    /** What is recorded of callers from outside, each stamped when it is picked up: after the pause that it came in. */
+    /** What is recorded for external callers, each stamped when picked up: after the pause in which it arrived. */
     void recordedWhenTakenUp(final long untilNs, final Taker taker) {
         int edge = 0;
         for (double at = gap() * random.nextDouble(); at < untilNs; at += gap()) {
@@ -113,7 +116,7 @@ final class OpenLoad {
         }
     }
 
-    /** What is recorded of callers who each work, think for an exponential time and ask again: a closed loop. */
+    /** What is recorded for callers that each work, think for an exponential time and repeat: a closed loop. */
     void recordedInALoop(final int callers, final long untilNs, final Taker taker) {
         final double thinkNs = callers / ratePerNs - MEAN_WORK_NS;
         for (int caller = 0; caller < callers; caller++) {

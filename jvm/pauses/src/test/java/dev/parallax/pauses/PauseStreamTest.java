@@ -11,7 +11,7 @@ import jdk.jfr.Recording;
 import org.junit.jupiter.api.Test;
 
 final class PauseStreamTest {
-    /** If this fails, the recorder goes on to write on the disk what nobody reads, until the JVM ends. */
+    /** If this fails, the recorder continues to write data to disk that nobody reads, until the JVM ends. */
     @Test
     void a_stream_that_an_error_ends_leaves_no_recording() throws Exception {
         final List<Recording> before = FlightRecorder.getFlightRecorder().getRecordings();

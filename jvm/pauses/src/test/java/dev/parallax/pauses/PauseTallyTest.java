@@ -55,7 +55,7 @@ final class PauseTallyTest {
         assertArrayEquals(new long[0], tally.take());
     }
 
-    /** If this fails, a pause in whose middle somebody polled is reported as two shorter ones. */
+    /** If this fails, a pause during which another thread polled is reported as two shorter ones. */
     @Test
     void a_pause_in_the_middle_is_told_when_it_is_over() {
         poll(6, 50, 500);

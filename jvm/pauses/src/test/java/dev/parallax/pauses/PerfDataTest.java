@@ -54,7 +54,7 @@ final class PerfDataTest {
         checkInt("astride", 48, 44);
     }
 
-    /** Whatever the bytes, a response or a reason. */
+    /** Any bytes give a result or a reason. */
     @Test
     void any_bytes_are_read_or_refused() {
         final SplittableRandom random = new SplittableRandom(7);
@@ -96,7 +96,7 @@ final class PerfDataTest {
         assertEquals(true, refused.getMessage().contains(reason), refused.getMessage());
     }
 
-    /** A prologue and one counter, as HotSpot lays them out. */
+    /** A prologue and one counter, in HotSpot's layout. */
     private static ByteBuffer memory(final ByteOrder order) {
         final ByteBuffer memory = ByteBuffer.allocateDirect(SIZE);
         memory.putInt(0, 0xcafec0c0);

@@ -20,7 +20,7 @@ import jdk.jfr.Recording;
  */
 public final class ProvokedJvm {
     private static final long NS_PER_MS = 1_000_000;
-    /** The array whose copy delays a safepoint, 64 MiB: the copy has no poll within. */
+    /** The array whose copy delays a safepoint, 64 MiB: the copy has no safepoint poll. */
     private static final int COPIED_LONGS = 8 << 20;
 
     private static volatile Instrumentation instrumentation;
@@ -68,14 +68,14 @@ public final class ProvokedJvm {
         }
     }
 
-    /** The JVM tells who was late to stop only of threads that somebody samples. */
+    /** The JVM reports which thread was late to stop only for threads that are being sampled. */
     private static void sampleThreads() {
         final Recording recording = new Recording();
         recording.enable("jdk.ExecutionSample").withPeriod(Duration.ofMillis(10));
         recording.start();
     }
 
-    /** The recorder hands over once a second or later, in order: with this pause, all before it are reported. */
+    /** The recorder delivers events once per second or later, in order: with this pause, all before it are reported. */
     private static Pause awaitOneSince(final long fromNs, final Queue<Pause> reported) throws InterruptedException {
         while (true) {
             dump();
@@ -142,7 +142,7 @@ public final class ProvokedJvm {
         sink = ManagementFactory.getThreadMXBean().dumpAllThreads(false, false).length;
     }
 
-    /** A safepoint asked for while another thread does what has no poll within. */
+    /** A safepoint requested while another thread runs code without a safepoint poll. */
     private void late(final Runnable withoutPoll) throws InterruptedException {
         late(withoutPoll, 0);
     }
@@ -157,7 +157,7 @@ public final class ProvokedJvm {
         dump();
     }
 
-    /** Each long enough to be sampled before the safepoint is asked for: from then on the JVM samples nobody. */
+    /** Each long enough to be sampled before the safepoint is requested: from then on the JVM samples no thread. */
     private void beLateForLong() throws InterruptedException {
         for (int n = 0; n < 10; n++) {
             late(() -> sink = loop((int) (loopsPerNs * 200 * NS_PER_MS)), 100);

@@ -17,9 +17,9 @@ final class StarvationTest {
     private Path directory;
 
     /**
-     * If this fails, a busy neighbour looks like garbage collection.
-     * The JVM's own safepoint of every second (JDK 17), a real pause, is off.
-     * The sampler, which cannot tell the two apart, and the kernel's own account say that the JVM was starved.
+     * If this fails, a busy neighbour looks like garbage collection. The JVM's own safepoint of every second (JDK 17),
+     * a real pause, is off. The sampler, which cannot distinguish the two, and the kernel's own account show that the
+     * JVM was starved.
      */
     @Test
     void starvation_is_the_platforms_and_no_pause() throws Exception {

@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
 class ThreadAccountsTest {
-    /** If this fails, a starved thread's hiccups are reported as somebody else's. */
+    /** If this fails, a starved thread's hiccups are attributed to something else. */
     @Test
     void theRunQueueIsThatOfThisThread() throws IOException {
         try (ThreadAccounts accounts = ThreadAccounts.open()) {

@@ -13,7 +13,7 @@ public final class WayJvm {
         instrumentation = given;
     }
 
-    /** Prints the way, what the clock showed of a collection, and why better ways are not used; closes nothing. */
+    /** Prints the way, the clock's reading of a collection, and why better ways are not used; closes nothing. */
     public static void main(final String[] args) throws Exception {
         final PauseClock clock = PauseClock.open(instrumentation);
         final PauseReading before = clock.read();

@@ -35,7 +35,7 @@ final class WaysTest {
             "-XX:+PerfDisableSharedMem", "-javaagent:" + jar);
     }
 
-    /** Without the option the flight recorder is next, and the reason says which option there is. */
+    /** Without the option the flight recorder is next, and the reason names the option. */
     @Test
     void where_the_jvm_is_closed_the_flight_recorder_tells() throws Exception {
         check(PauseClock.Way.FLIGHT_RECORDER, List.of("shares no file", "--add-exports"), "-XX:+PerfDisableSharedMem");

@@ -32,21 +32,23 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The series of a {@link Catalog} in a registry of the Prometheus client.
+ * Exports the series of a {@link Catalog} to a registry of the Prometheus client.
  *
  * <pre>{@code
  * PrometheusRegistry.defaultRegistry.register(new CatalogCollector(catalog));
  * }</pre>
  *
- * <p>Durations and amounts are histograms, native and classic at once; what a scrape gets is its choice of format. Native
- * buckets are ours, folded without loss: schema 5, or a coarser one. A classic bucket ends where a bound is, and where that
- * is no bound of ours, it holds what is up to one part in 128 above it as well; count and sum are exact, whatever the bounds.
+ * <p>Durations and amounts are histograms, both native and classic; the format of a scrape decides which it gets.
+ * Native buckets are ours, merged without loss: schema 5, or a coarser one. If a bound of a classic bucket is not one
+ * of our boundaries, the bucket includes values up to one part in 128 above it; count and sum are exact, whatever the
+ * bounds.
  *
  * <p>Names are those of the catalog with underscores, the unit and {@code _total}: {@code
- * http_client_request_duration_seconds}. Two that come out as one, or that would make one series of two, cannot both be
- * reported: the later one is left out, and that is logged once. Names of other collectors in the registry are not known here.
+ * http_client_request_duration_seconds}. Two names that become equal, or that would merge two series, cannot both be
+ * exported: the later one is left out, and that is logged once. Names of other collectors in the registry are not known
+ * here.
  *
- * <p>Cost: nothing where something is recorded. A scrape reads each series once.
+ * <p>Cost: none when recording. A scrape reads each series once.
  */
 public final class CatalogCollector implements MultiCollector {
     private static final System.Logger LOG = System.getLogger(CatalogCollector.class.getName());
@@ -54,7 +56,7 @@ public final class CatalogCollector implements MultiCollector {
     /** The client's own default for durations. */
     private static final double[] DURATION_BOUNDS = {.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10};
 
-    /** Powers of four, which are bounds of ours: from a line to a gigabyte. */
+    /** Powers of four, which are boundaries of our buckets: from a line to a gigabyte. */
     private static final double[] AMOUNT_BOUNDS = {
         0x1p6, 0x1p8, 0x1p10, 0x1p12, 0x1p14, 0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26, 0x1p28, 0x1p30
     };
@@ -64,13 +66,13 @@ public final class CatalogCollector implements MultiCollector {
     private final double[] durationBounds;
     private final double[] amountBounds;
 
-    /** What was logged, so that it is once. */
+    /** What was logged, so that it is logged only once. */
     private final Set<String> leftOut = ConcurrentHashMap.newKeySet();
 
     /**
-     * With native histograms of schema 5 and classic ones of the client's default bounds.
+     * With native histograms of schema 5 and classic ones with the client's default bounds.
      *
-     * @param catalog to be shown
+     * @param catalog to export
      */
     public CatalogCollector(Catalog catalog) {
         this(catalog, Durations.FINEST_SCALE, DURATION_BOUNDS, AMOUNT_BOUNDS);
@@ -84,7 +86,7 @@ public final class CatalogCollector implements MultiCollector {
     }
 
     /**
-     * With coarser native histograms: each schema less has half the buckets.
+     * With coarser native histograms: each lower schema has half the buckets.
      *
      * @param schema from -4 to 5
      * @return another collector
@@ -97,7 +99,7 @@ public final class CatalogCollector implements MultiCollector {
     /**
      * With other classic bounds for durations.
      *
-     * @param seconds in rising order; none for classic histograms of count and sum alone
+     * @param seconds in rising order; none for classic histograms of only count and sum
      * @return another collector
      */
     public CatalogCollector withDurationBounds(double... seconds) {
@@ -107,7 +109,7 @@ public final class CatalogCollector implements MultiCollector {
     /**
      * With other classic bounds for amounts, whatever their unit.
      *
-     * @param bounds in rising order; none for classic histograms of count and sum alone
+     * @param bounds in rising order; none for classic histograms of only count and sum
      * @return another collector
      */
     public CatalogCollector withAmountBounds(double... bounds) {
@@ -136,14 +138,14 @@ public final class CatalogCollector implements MultiCollector {
                     snapshots.add(snapshot(family, new MetricMetadata(name, help, unit)));
                 }
             } catch (IllegalArgumentException e) {
-                // One that the client refuses costs the others nothing.
+                // A series that the client refuses does not affect the others.
                 leaveOut(family.name(), e.getMessage());
             }
         }
         return new MetricSnapshots(snapshots);
     }
 
-    /** Whether all names under which a scrape would tell it are free. */
+    /** Whether all names that a scrape would use for it are free. */
     private boolean claim(Map<String, String> claims, Family family, String name) {
         List<String> suffixes = switch (family.kind()) {
             case DURATIONS, AMOUNTS -> List.of("", "_bucket", "_count", "_sum", "_created");
@@ -168,7 +170,7 @@ public final class CatalogCollector implements MultiCollector {
     }
 
     private MetricSnapshot snapshot(Family family, MetricMetadata metadata) {
-        // In the catalog's order: what is in order once is sorted quickly, which the client does.
+        // In the catalog's order: the client sorts, and a list that is already in order is sorted quickly.
         Map<Labels, Family.Point> points = new LinkedHashMap<>();
         for (Family.Point point : family.points()) {
             if (family.kind() == Kind.COUNTER && !(((Family.Value) point).value() >= 0)) {

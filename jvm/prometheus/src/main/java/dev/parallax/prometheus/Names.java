@@ -7,9 +7,9 @@ import io.prometheus.metrics.model.snapshots.Unit;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** OpenTelemetry's names and units in the words of Prometheus, as OpenTelemetry's own rules for that have it. */
+/** OpenTelemetry's names and units in the form of Prometheus, following OpenTelemetry's own rules. */
 final class Names {
-    /** Base units are what Prometheus wants; of those that are none, the word. */
+    /** Prometheus uses base units; for units without one, the word. */
     private static final Map<String, String> UNITS = Map.ofEntries(
             Map.entry("s", "seconds"),
             Map.entry("ms", "milliseconds"),
@@ -37,7 +37,7 @@ final class Names {
 
     private Names() {}
 
-    /** Without the suffixes of a kind where the client adds them. A gauge has none to add: its name is its own. */
+    /** Without the suffixes of a kind if the client adds them. A gauge has no suffix, so its name stays as it is. */
     static String metric(String name, Unit unit, Kind kind) {
         String plain = legacy(name, ":");
         return kind == Kind.GAUGE || kind == Kind.UP_DOWN
@@ -45,7 +45,7 @@ final class Names {
                 : PrometheusNaming.sanitizeMetricName(plain, unit);
     }
 
-    /** Null where a series has none that a name would tell. */
+    /** Null if the name would not contain a unit. */
     static Unit unit(String unit, Kind kind) {
         if (unit.equals("1")) {
             return kind == Kind.GAUGE ? Unit.RATIO : null;
@@ -62,7 +62,7 @@ final class Names {
         return words.length() == 0 ? null : new Unit(words.toString());
     }
 
-    /** An empty label is none, and of two with the same name both values are kept. */
+    /** An empty label is left out, and of two with the same name both values are kept. */
     static Labels labels(Map<String, String> labels) {
         Map<String, String> renamed = new TreeMap<>();
         labels.forEach((name, value) -> {
@@ -81,7 +81,7 @@ final class Names {
         return plain.equals("le") || plain.equals("quantile") ? "exported_" + plain : plain;
     }
 
-    /** Letters, digits and the underscore, which every Prometheus takes, and not a digit first. */
+    /** Letters, digits and the underscore, which every Prometheus accepts, not beginning with a digit. */
     private static String legacy(String name, String more) {
         StringBuilder plain = new StringBuilder(name.length());
         for (int i = 0; i < name.length(); i++) {

@@ -1,5 +1,5 @@
 /**
- * What is recorded, for Prometheus.
+ * Exports recorded series to Prometheus.
  *
  * <p>Start with {@code CatalogCollector}.
  */

@@ -126,7 +126,7 @@ class CatalogCollectorTest {
         }
     }
 
-    /** A caller that scrapes while others record sees what never goes back, and in the end all of it. */
+    /** A caller that scrapes while others record sees values that never decrease, and eventually all of them. */
     @Test
     void noScrapeLosesARecordThatRacesWithIt() throws Exception {
         registry.register(new CatalogCollector(catalog));
@@ -155,7 +155,7 @@ class CatalogCollectorTest {
                 String labels = "{method=\"M" + n + "\"}";
                 Double count = now.get("http_client_request_duration_seconds_count" + labels);
                 if (count != null) {
-                    // The very same records: the sum is that of the count.
+                    // Exactly the same records: the sum agrees with the count.
                     double sum = count.longValue() * ns / 1e9;
                     assertEquals(sum, now.get("http_client_request_duration_seconds_sum" + labels), sum * 1e-15);
                 }
@@ -178,7 +178,7 @@ class CatalogCollectorTest {
         assertEquals(6L * records, inProtobuf);
     }
 
-    /** By the definition: above base^(i - 1) and at most base^i. */
+    /** By definition: above base^(i - 1) and at most base^i. */
     private static int bucket(double value, int schema) {
         int i = (int) Math.floor(Math.log(value) / Math.log(2) * Math.scalb(1, schema)) - 1;
         while (Math.pow(2, Math.scalb(i, -schema)) < value) {

@@ -16,8 +16,9 @@ import java.nio.file.attribute.UserPrincipal;
 import java.util.Set;
 
 /**
- * Who may read and replace the files of a record. A record holds routes and names of hosts, so that of root is root's
- * alone; a folder of another user, who could replace its files, is refused; nothing is written through a link.
+ * Who may read and replace the files of a record. A record contains routes and names of hosts, so one of root is
+ * readable by root only; a directory of another user, who could replace its files, is refused; nothing is written
+ * through a link.
  */
 final class RecordAccess {
     private static final FileAttribute<?>[] AS_THE_UMASK_HAS_IT = {};
@@ -55,7 +56,7 @@ final class RecordAccess {
         return Files.newByteChannel(file, options, isRoot(user()) ? ROOTS_FILES : AS_THE_UMASK_HAS_IT);
     }
 
-    /** The user of this process; null where the system does not tell. */
+    /** The user of this process; null if the system does not report it. */
     private static UserPrincipal user() {
         try {
             return Files.readAttributes(Path.of("/proc/self"), PosixFileAttributes.class).owner();

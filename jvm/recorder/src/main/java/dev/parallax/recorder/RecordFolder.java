@@ -293,7 +293,7 @@ public final class RecordFolder implements Closeable {
         if (lostEvents > 0) {
             document.put("missing", List.of(new TreeMap<>(Map.of("what", "events: " + lostEvents, "why", TOO_LONG))));
         }
-        // Left by a process that was killed, or put there by somebody else: removed, never written through.
+        // Left by a process that was killed, or created by another user: removed, never written through.
         Files.deleteIfExists(unfinished);
         try (SeekableByteChannel file = RecordAccess.open(unfinished, StandardOpenOption.CREATE_NEW)) {
             ByteBuffer bytes = StandardCharsets.UTF_8.encode(Json.of(document) + "\n");

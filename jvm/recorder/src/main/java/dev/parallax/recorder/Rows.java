@@ -24,7 +24,7 @@ public final class Rows<T> {
     private static final int SPREAD = 3;
 
     /**
-     * Hash table with open addressing, at most a quarter full, reslotd as a whole when it grows. Slots are written
+     * Hash table with open addressing, at most a quarter full, rehashed as a whole when it grows. Slots are written
      * under a lock and read without one: a reader that misses a new slot takes the lock and finds it. All fields of a
      * slot are final, so a reader that sees it sees all of it (JLS 17.5).
      */

@@ -41,7 +41,10 @@ class AmountsTest {
         assertArrayEquals(new long[] {0, 0}, amounts.countsUpTo(1, Double.POSITIVE_INFINITY));
     }
 
-    /** Small ones as they would have been counted; powers of two in their own bucket; others at most one part in 128 lower. */
+    /**
+     * Small amounts as they would have been counted; powers of two in their own bucket; others at most one part in
+     * 128 lower.
+     */
     @Test
     void anExponentialHistogramHasEachAmountWhereItBelongsOrJustBelow() {
         SplittableRandom random = new SplittableRandom(1);
@@ -55,7 +58,7 @@ class AmountsTest {
         check(0.001, 0.001);
     }
 
-    /** @param leastPossible in whose bucket it may lie as well */
+    /** @param leastPossible an amount whose bucket is also correct */
     private static void check(double amount, double leastPossible) {
         AmountRecorder one = new AmountRecorder();
         one.record(amount);
@@ -99,7 +102,7 @@ class AmountsTest {
                 durations.total().countsUpTo(-1, 0.0049, 0.005, 0.01, 3_600, Double.POSITIVE_INFINITY));
     }
 
-    /** If this fails, five million answers of a kilobyte or two between two scrapes have lost what 64 bits do not hold. */
+    /** If this fails, five million responses of a kilobyte or two between two scrapes lose what 64 bits do not hold. */
     @Test
     void sumsOfManyAreExactHoweverRarelyTheyAreRead() {
         ThreadHandle near = recorder.threadHandle();

@@ -7,7 +7,7 @@ import java.math.BigInteger;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
 
-/** Over all buckets and every boundary, not over samples of them. */
+/** Over all buckets and every boundary, not a sample of them. */
 class BucketsTest {
     @Test
     void theBucketsFollowOneAnotherAndEveryValueIsInItsOwn() {
@@ -27,7 +27,7 @@ class BucketsTest {
         assertEquals(Buckets.COUNT - 1, Buckets.index(Buckets.LONGEST));
     }
 
-    /** If this fails, a histogram log does not say what was recorded. */
+    /** If this fails, a histogram log does not contain what was recorded. */
     @Test
     void eachBucketLiesInOneOfHdrHistogramsWithTwoDigits() {
         for (int digits = 1; digits <= 2; digits++) {

@@ -212,7 +212,7 @@ class CatalogTest {
         return ((Family.Value) points("messages").get(0)).value();
     }
 
-    /** Absent is not zero, and one that throws takes nothing from the others. */
+    /** Absent is not zero, and a gauge that throws does not affect the others. */
     @Test
     void aGaugeThatCannotReportIsAbsent() {
         Description pool = Description.of("pool.share", "1", "");

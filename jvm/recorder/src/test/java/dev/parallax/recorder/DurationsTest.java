@@ -32,7 +32,7 @@ class DurationsTest {
         assertEquals(OptionalLong.empty(), total.atRank(0));
     }
 
-    /** The least counts as the documents have them, for the report of any other record too. */
+    /** The minimum sample sizes as documented, and as in the report of any other record. */
     @Test
     void aQuantileIsReportedWhereTheValuesCarryIt() {
         double[] quantiles = {0.5, 0.9, 0.99, 0.999};

@@ -75,7 +75,7 @@ class RecordFolderTest {
         }
     }
 
-    /** If this fails, a stranger on the host makes an application overwrite a file of its choice. */
+    /** If this fails, another user of the host can make an application overwrite any file. */
     @Test
     void nothingIsWrittenThroughALink() throws IOException {
         Path victim = Files.writeString(folder.resolve("victim"), "mine");
@@ -91,7 +91,7 @@ class RecordFolderTest {
         assertTrue(Files.notExists(folder.resolve("elsewhere")));
     }
 
-    /** If this fails, everybody on the host reads what an application of root recorded, or replaces it. */
+    /** If this fails, any user of the host can read or replace what an application of root recorded. */
     @Test
     void aRecordOfRootIsRootsAlone() throws IOException {
         Path record = folder.resolve("new/record");

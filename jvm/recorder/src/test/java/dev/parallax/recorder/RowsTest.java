@@ -26,7 +26,7 @@ class RowsTest {
             values[n] = "x";
             Counter another = rows.rowOf(values);
             assertNotSame(first, another);
-            // The array is the caller's: a row does not change with it.
+            // The array belongs to the caller: a row does not change with it.
             assertSame(another, rows.rowOf(values.clone()));
             values[n] = before;
         }
@@ -64,7 +64,7 @@ class RowsTest {
         assertEquals(7, rows.other().total());
     }
 
-    /** Threads that find the same new labels at once count in one row. */
+    /** Threads that find the same new labels at the same time count in one row. */
     @Test
     void rowsThatComeWhileOthersAreFoundAreFoundByAll() throws InterruptedException {
         int labels = 20_000;
@@ -124,7 +124,7 @@ class RowsTest {
         int looks = 0;
         for (int round = 0; round < all.size(); round++) {
             arrived.incrementAndGet();
-            // Both at once, or it is no race; but where they have one CPU, the other has to get it.
+            // Both at the same time, or there is no race; but with a single CPU, the other thread must get it.
             while (arrived.get() < 2 * (round + 1)) {
                 if (++looks % 1000 == 0) {
                     Thread.yield();

@@ -36,7 +36,7 @@ final class ScarceDisk extends FileSystemProvider {
     private long places = Long.MIN_VALUE;
     private int apart;
 
-    /** The place after so many throws, and one more with so many between the two. */
+    /** Throws after this many operations, and once more after this many others. */
     void refuse(int after, int between) {
         places = -after;
         apart = between + 1;
@@ -204,7 +204,7 @@ final class ScarceDisk extends FileSystemProvider {
         throw new UnsupportedOperationException();
     }
 
-    /** Says whose paths these are. */
+    /** Marks the paths that belong to this disk. */
     private final class Scarce extends FileSystem {
         @Override
         public FileSystemProvider provider() {

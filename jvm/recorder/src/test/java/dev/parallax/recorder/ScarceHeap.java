@@ -3,8 +3,8 @@ package dev.parallax.recorder;
 import java.util.concurrent.Semaphore;
 
 /**
- * A JVM of its own whose heap is full to the last few bytes while a recorder is read: its main. Some bytes more with every
- * reading, until it needs no more, so that memory gives out wherever a reading asks for it.
+ * The main class of a separate JVM whose heap is full except for a few bytes while a recorder is read. With every
+ * reading a few more bytes are free, until a reading succeeds, so that memory runs out at every place that allocates.
  */
 final class ScarceHeap {
     private static final int THREADS = 2;
@@ -15,14 +15,17 @@ final class ScarceHeap {
      */
     private static final long[][][] AMOUNTS = {{{8, 8, 8}, {8, 2, 2, 32, 32, 128, 128, 128}}, {{8}, {15, 15, 15}}};
 
-    /** More and more bytes, whose sum is more than a reading takes. */
+    /** More and more bytes, whose sum is more than a reading needs. */
     private static final byte[][] REST = new byte[160][];
 
     private static Object[] ballast;
 
     private ScarceHeap() {}
 
-    /** Reports how many readings were refused; then, a line each, the count and sum recorded, and those read after all that. */
+    /**
+     * Prints how many readings failed; then, one per line, the count and sum recorded, and those read after all
+     * that.
+     */
     public static void main(String[] args) throws InterruptedException {
         // What the JVM makes once, as classes, is made by the first.
         readUntilThereIsEnough(recorded(AMOUNTS[0]));
@@ -90,7 +93,7 @@ final class ScarceHeap {
         return count + " of " + sum;
     }
 
-    /** Until there is no place for the least array, but what {@link #REST} holds. */
+    /** Until there is no room for even the smallest array, except in {@link #REST}. */
     private static void fill() {
         for (int n = 0; n < REST.length; n++) {
             REST[n] = new byte[8 * n];

@@ -55,7 +55,7 @@ class ScarceMemoryTest {
         }
     }
 
-    /** Returns false where there are no so many places. */
+    /** Returns false if there are not this many operations. */
     private boolean isRefusedAfter(int after, int apart) throws IOException {
         path = folder.resolve(after + "-" + apart);
         recorded.clear();
@@ -82,7 +82,7 @@ class ScarceMemoryTest {
                 step.write();
                 return;
             } catch (OutOfMemoryError e) {
-                // A caller that ends the process here leaves a record that can be read.
+                // A program that exits here leaves a record that can be read.
                 read(path);
             }
         }
@@ -170,7 +170,7 @@ class ScarceMemoryTest {
     @Test
     void aStartThatHadNoMemoryLeavesTheFolderFree() throws IOException {
         boolean hasFailed = true;
-        // From when the claim is made: before, nobody knows whose it is.
+        // From the time of the claim on: before, the owner of the directory is unknown.
         for (int after = 2; hasFailed; after++) {
             path = folder.resolve("start" + after);
             ScarceDisk disk = new ScarceDisk();
@@ -186,7 +186,7 @@ class ScarceMemoryTest {
         assertTrue(!path.endsWith("start2"), "no place was within the document");
     }
 
-    /** As where there was no memory to hear that it was made; and what holds something was made by somebody else. */
+    /** As if memory ran out before its creation was noticed; a log with data was created by something else. */
     @Test
     void anEmptyLogIsTakenAndNoOther() throws IOException {
         Recorder recorder = new Recorder();
@@ -204,7 +204,7 @@ class ScarceMemoryTest {
         assertEquals("something", Files.readString(path.resolve("theirs.hlog")));
     }
 
-    /** If this fails, what threads that died of it had recorded is gone, or is there twice. */
+    /** If this fails, what threads recorded that died of the error is lost, or is counted twice. */
     @Test
     void aRecorderThatHadNoMemoryToBeReadHasEachCountOnce() throws IOException, InterruptedException {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();

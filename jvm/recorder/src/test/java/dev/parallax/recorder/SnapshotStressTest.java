@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /**
- * Readers against writers that never pause: every interval has to be one that was, and nothing may be lost or counted
- * twice. The long form is in the benchmarks' jcstress tests.
+ * Readers against writers that never pause: every interval must be a state that existed, and nothing may be lost or
+ * counted twice. The long form is in the benchmarks' jcstress tests.
  */
 class SnapshotStressTest {
     private static final int WRITERS = 3;
@@ -57,7 +57,7 @@ class SnapshotStressTest {
         assertEquals(1, before.count());
     }
 
-    /** Of many lengths, with pages that grow while they are read, and with what is no duration. */
+    /** With many lengths, with pages that grow while they are read, and with values that are not durations. */
     @Test
     void nothingIsLostAndNothingIsCountedTwice() throws InterruptedException {
         Recorder recorder = new Recorder();

@@ -134,7 +134,10 @@ class ThreadHandleTest {
         assertEquals(3 * RECORDS, upDown.current());
     }
 
-    /** More threads than there are places, one after another and then at once: each place has one owner, and nothing is lost. */
+    /**
+     * More threads than places, one after another and then concurrently: each place has one owner, and nothing is
+     * lost.
+     */
     @Test
     void threadsThatComeAndGoLoseNothing() throws Exception {
         Counter counter = new Counter();

@@ -9,7 +9,7 @@ import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuil
 import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBuilder;
 import org.springframework.beans.factory.ObjectProvider;
 
-/** Clients, their builders and those of their managers that are beans themselves. */
+/** Clients, their builders and their managers' builders, if these are beans themselves. */
 final class Clients extends MeasuringPostProcessor {
     private final ObjectProvider<HttpClientMetrics> metrics;
 

@@ -12,15 +12,15 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.config.DestructionAwareBeanPostProcessor;
 
 /**
- * Data sources of HikariCP. One whose pool has not started is replaced by a {@link MeasuredDataSource} of the same
- * configuration, which starts when the first would have. A pool that runs, and a kind of the application's own, stays what
- * it is behind a proxy of its class.
+ * Data sources of HikariCP. One whose pool has not started is replaced by a {@link MeasuredDataSource} with the same
+ * configuration, which starts when the original would have. A running pool, and an application's own subclass, is kept
+ * behind a proxy of its class.
  */
 final class DataSources extends MeasuringPostProcessor implements DestructionAwareBeanPostProcessor {
     private final ObjectProvider<MeasuredPools> pools;
     private final ConfigurableListableBeanFactory beans;
 
-    /** By the bean that Spring made, which is the one that it is going to close. */
+    /** By the bean that Spring created, which is the one that it will close. */
     private final Map<Object, MeasuredDataSource> replacements = Collections.synchronizedMap(new IdentityHashMap<>());
 
     DataSources(ObjectProvider<MeasuredPools> pools, ConfigurableListableBeanFactory beans) {
@@ -33,7 +33,7 @@ final class DataSources extends MeasuringPostProcessor implements DestructionAwa
         if (!(bean instanceof HikariDataSource source) || source.isClosed() || isOneOfMany(beanName)) {
             return bean;
         }
-        // Of a scope with proxies: the name that the application gave is the proxy's.
+        // For a scope with proxies: the application's name is the proxy's.
         String name = ScopedProxyUtils.isScopedTarget(beanName)
                 ? ScopedProxyUtils.getOriginalBeanName(beanName)
                 : beanName;
@@ -54,7 +54,7 @@ final class DataSources extends MeasuringPostProcessor implements DestructionAwa
         return proxy;
     }
 
-    /** A prototype: nobody would ever take it from the list of those that are measured. */
+    /** A prototype: it would never be removed from the list of measured pools. */
     private boolean isOneOfMany(String name) {
         return beans.containsBeanDefinition(name) && beans.getMergedBeanDefinition(name).isPrototype();
     }
@@ -72,7 +72,7 @@ final class DataSources extends MeasuringPostProcessor implements DestructionAwa
         }
     }
 
-    /** {@code @Bean(destroyMethod = "")}: then Spring would not close the one that it made either. */
+    /** {@code @Bean(destroyMethod = "")}: then Spring would not close the original either. */
     private boolean isKeptOpen(String name) {
         return beans.containsBeanDefinition(name)
                 && "".equals(beans.getMergedBeanDefinition(name).getDestroyMethodName());

@@ -15,8 +15,9 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 
 /**
- * Clients of Apache HttpClient 5: wait, connect, handshake and exchange apart. {@code parallax.http-client.enabled=false}
- * switches it off. An application's own {@link HttpClientMetrics} bean is used if there is one.
+ * Clients of Apache HttpClient 5: separate times for wait, connect, handshake and exchange. {@code
+ * parallax.http-client.enabled=false} switches it off. An application's own {@link HttpClientMetrics} bean is used if
+ * there is one.
  */
 @AutoConfiguration(after = SeriesAutoConfiguration.class)
 @ConditionalOnClass({HttpClientBuilder.class, HttpAsyncClientBuilder.class})
@@ -41,7 +42,7 @@ public class HttpClientAutoConfiguration {
         return new Clients(metrics);
     }
 
-    /** Where Spring's RestTemplate and its request factories are. */
+    /** If Spring's RestTemplate and its request factories are on the class path. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HttpComponentsClientHttpRequestFactory.class)
     static class OfSpring {
@@ -51,7 +52,7 @@ public class HttpClientAutoConfiguration {
         }
     }
 
-    /** Where Spring Boot's builders of request factories and connectors are. */
+    /** If Spring Boot's builders of request factories and connectors are on the class path. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HttpComponentsClientHttpRequestFactoryBuilder.class)
     static class OfSpringBoot {

@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 
-/** The connection pools that are measured, and shown in the catalog. */
+/** The connection pools that are measured and exported through the catalog. */
 public final class MeasuredPools implements AutoCloseable {
     private final Catalog catalog;
     private final Map<String, Registration> shown = new HashMap<>();
@@ -19,32 +19,32 @@ public final class MeasuredPools implements AutoCloseable {
     }
 
     /**
-     * Those so far.
+     * The pools measured so far.
      *
-     * @return by the bean's name; grows. Of a bean that is made again, as in a scope that is refreshed, the last.
+     * @return by the bean's name; grows. For a bean that is created again, as in a refreshed scope, the last one.
      */
     public Map<String, PoolMetrics> pools() {
         return Collections.unmodifiableMap(pools);
     }
 
     /**
-     * One that takes the place of another of that bean is shown in its place: else each would be held for ever. Its totals go
-     * on from those of the one before, if it has the name of that.
+     * A pool that replaces an earlier one of the same bean is exported in its place, because otherwise each would be
+     * held for ever. Its totals continue those of the earlier one if both have the same name.
      *
-     * @param poolName as HikariCP has it; null where it makes one up when it starts, and then the bean's is used
+     * @param poolName HikariCP's name; null if HikariCP makes one up at start, in which case the bean's is used
      */
     synchronized void add(String name, String poolName, PoolMetrics metrics) {
         if (pools.put(name, metrics) == metrics) {
             return;
         }
-        // Shown before the other is closed: then what that had reported stays reported.
+        // Registered before the other one is closed, so that what that one has reported stays reported.
         Registration before = shown.put(name, metrics.bindTo(catalog, poolName == null ? name : poolName));
         if (before != null) {
             before.close();
         }
     }
 
-    /** Shows them no longer. */
+    /** Stops exporting them. */
     @Override
     public synchronized void close() {
         shown.values().forEach(Registration::close);

@@ -6,13 +6,13 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.core.Ordered;
 
 /**
- * Puts what is measured in the place of a bean, when properties are bound to it and before it is used. A bean with which
- * that fails stays as it is, with one line in the log.
+ * Replaces a bean by a measured one, after properties are bound to it and before it is used. If that fails, the bean
+ * stays unchanged, with one line in the log.
  */
 abstract class MeasuringPostProcessor implements BeanPostProcessor, Ordered {
     private static final Log LOG = LogFactory.getLog("dev.parallax");
 
-    /** @return {@code bean} where it is none to measure */
+    /** @return {@code bean} itself if it cannot be measured */
     abstract Object measured(Object bean, String name);
 
     @Override
@@ -25,13 +25,13 @@ abstract class MeasuringPostProcessor implements BeanPostProcessor, Ordered {
         }
     }
 
-    /** After those that bind properties, whose order is near the highest. */
+    /** After the post-processors that bind properties, whose order is near the highest. */
     @Override
     public final int getOrder() {
         return LOWEST_PRECEDENCE;
     }
 
-    /** One line: what failed here is of no use to the application's people but as a report to us. */
+    /** One line: details of a failure here are of no use to the application's users, except for reporting it to us. */
     static void warn(String what, Object why) {
         LOG.warn(what + ": " + why);
     }

@@ -8,7 +8,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.util.MimeType;
 import org.springframework.util.MimeTypeUtils;
 
-/** {@code /actuator/parallax}: all series as they are now, as JSON, or as text with {@code Accept: text/plain}. */
+/** {@code /actuator/parallax}: the current values of all series as JSON, or as text with {@code Accept: text/plain}. */
 @WebEndpoint(id = "parallax")
 public final class ParallaxEndpoint {
     private final Catalog catalog;
@@ -20,7 +20,7 @@ public final class ParallaxEndpoint {
     /**
      * Reads all series.
      *
-     * @param form as the caller accepts it
+     * @param form accepted by the client
      * @return the series since the application started
      */
     @ReadOperation(producesFrom = Form.class)
@@ -29,16 +29,16 @@ public final class ParallaxEndpoint {
         return new WebEndpointResponse<>(form == Form.TEXT ? now.text() : now.tree(), form);
     }
 
-    /** In what form. */
+    /** The format of the output. */
     public enum Form implements Producible<Form> {
-        /** For people. */
+        /** Text for people. */
         TEXT {
             @Override
             public MimeType getProducedMimeType() {
                 return MimeTypeUtils.parseMimeType("text/plain;charset=utf-8");
             }
         },
-        /** For machines. */
+        /** JSON for programs. */
         JSON {
             @Override
             public MimeType getProducedMimeType() {

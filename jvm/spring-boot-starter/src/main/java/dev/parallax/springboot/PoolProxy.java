@@ -26,14 +26,14 @@ final class PoolProxy implements MethodInterceptor {
         return proxy;
     }
 
-    /** Spring Boot's gauges of a pool read this field, and not of what a proxy leads to. */
+    /** Spring Boot's gauges of a pool read this field directly, not through the proxy. */
     private static void showPool(HikariDataSource source, Object proxy) {
         try {
             Field pool = HikariDataSource.class.getDeclaredField("pool");
             pool.setAccessible(true);
             pool.set(proxy, pool.get(source));
         } catch (ReflectiveOperationException | RuntimeException e) {
-            // Then they have no value.
+            // Then these gauges have no value.
         }
     }
 

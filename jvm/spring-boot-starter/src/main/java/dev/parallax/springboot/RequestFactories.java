@@ -8,7 +8,7 @@ import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.http.client.support.HttpAccessor;
 
-/** Request factories that an application made by itself, and those within its RestTemplates. */
+/** Request factories created by the application itself, and those inside its RestTemplates. */
 final class RequestFactories extends MeasuringPostProcessor {
     private final ObjectProvider<HttpClientMetrics> metrics;
 

@@ -7,8 +7,8 @@ import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFacto
 import org.springframework.boot.http.client.reactive.HttpComponentsClientHttpConnectorBuilder;
 
 /**
- * Spring Boot's builders behind RestClient, RestTemplate and WebClient, its own and those that an application defines. What
- * is added here comes after the application's customizers, and so sees the manager that they chose.
+ * Spring Boot's builders for RestClient, RestTemplate and WebClient, its own and those that an application defines.
+ * What is added here runs after the application's customizers, and so sees the manager that they chose.
  */
 final class RequestFactoryBuilders extends MeasuringPostProcessor {
     private final ObjectProvider<HttpClientMetrics> metrics;

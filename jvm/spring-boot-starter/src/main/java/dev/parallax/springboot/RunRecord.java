@@ -20,19 +20,20 @@ import java.util.concurrent.locks.LockSupport;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * Writes the durations of a catalog as a run record, an interval after the other, from the application's start to its stop.
- * Each start makes a folder of its own, named by its time and process, within the one that is given. Counts and gauges are
- * not in it.
+ * Writes the durations of a catalog as a run record, interval after interval, from the application's start to its stop.
+ * Each start creates a separate directory, named by its time and process, within the configured one. Counts and gauges
+ * are not included.
  *
- * <p>Cost: a thread that wakes once an interval and reads all series. A folder that cannot be written is reported once.
+ * <p>Cost: a thread that wakes once per interval and reads all series. A directory that cannot be written is reported
+ * once.
  */
 final class RunRecord implements SmartLifecycle, Runnable {
     private static final DateTimeFormatter STAMP = DateTimeFormatter.ofPattern("yyyyMMdd-HHmmss-SSS").withZone(ZoneOffset.UTC);
 
-    /** Of a folder's 256; a catalog that grows without an end has labels that should not be. */
+    /** Limit within a record's 256 logs; a catalog that grows without bound has unsuitable labels. */
     private static final int LOGS_MAX = 200;
 
-    /** Of a log's name, that a number may be added to. */
+    /** Maximum length of a log's name, to which a number may be added. */
     private static final int NAME_MAX = 90;
 
     private static final long REST_NS = 1_000_000_000;
@@ -42,7 +43,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private final Duration interval;
     private final Maker maker;
 
-    /** By the log's name, what it is of: grows, and is written again at the end. */
+    /** The meaning of each log, by its name: grows, and is written again at the end. */
     private final Map<String, String> series = new ConcurrentSkipListMap<>();
 
     private final Map<String, String> names = new HashMap<>();
@@ -56,7 +57,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private CountDownLatch end;
     private volatile Thread thread;
 
-    /** Makes the folder of a record. */
+    /** Creates the directory of a record. */
     interface Maker {
         RecordFolder make(Path path, JvmFacts facts) throws IOException;
     }
@@ -105,16 +106,17 @@ final class RunRecord implements SmartLifecycle, Runnable {
                     write();
                 }
             } catch (InterruptedException e) {
-                // Nobody does that; if somebody did, what is written so far is a record.
+                // Nothing should interrupt this thread; if something does, what is written so far is a valid record.
                 return;
             } catch (OutOfMemoryError e) {
-                // Who wants memory that is not there makes the JVM stop everybody and look for it, so not too soon again.
+                // An allocation that fails makes the JVM stop all threads and look for memory, so do not retry too
+                // soon.
                 LockSupport.parkNanos(REST_NS);
             }
         }
     }
 
-    /** An interval: since the one before, or the start. */
+    /** An interval: since the previous one, or the start. */
     synchronized void write() {
         if (hasEnded) {
             return;
@@ -131,14 +133,14 @@ final class RunRecord implements SmartLifecycle, Runnable {
                 endFull();
             }
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
-            // What could not be written now is within the next interval.
+            // What could not be written now is in the next interval.
             if (!hasFailed) {
                 hasFailed = say("lacks an interval, which is within the next", e);
             }
         }
     }
 
-    /** Whether it could be stated: where memory is missing, it may be missing for this too. */
+    /** Whether the message could be logged: if memory is missing, it may be missing for this too. */
     private boolean say(String what, Object why) {
         try {
             MeasuringPostProcessor.warn("the run record in " + parent + " " + what, why);
@@ -171,7 +173,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
         return logs;
     }
 
-    /** The log of a series; null where there are too many. */
+    /** The log of a series; null if there are too many. */
     private String name(Family family, Map<String, String> labels) {
         String what = family.name() + labels;
         String known = names.get(what);
@@ -185,7 +187,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
             isFull = true;
             return null;
         }
-        // By the first `-` of a name, and the first `, of ` of its meaning, readers tell a series from its labels.
+        // Readers separate a series from its labels at the first `-` of a name, and the first `, of ` of its meaning.
         StringBuilder words = new StringBuilder(family.name().replace('-', '_'));
         labels.values().stream().filter(value -> !value.isEmpty()).forEach(value -> words.append('-').append(value));
         String name = words.toString().replaceAll("[^a-zA-Z0-9_.-]", "_");

@@ -16,8 +16,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
 
 /**
- * Where the series are seen: a {@link Catalog} as a bean, which bridges to other tools take; {@code /actuator/parallax}; and
- * a run record, with {@code parallax.record.folder}. An application's own catalog is used if there is one.
+ * Exports the series: a {@link Catalog} as a bean, which bridges to other tools use; {@code /actuator/parallax}; and a
+ * run record, with {@code parallax.record.folder}. An application's own catalog is used if there is one.
  */
 @AutoConfiguration
 @ConditionalOnBooleanProperty(name = "parallax.enabled", matchIfMissing = true)
@@ -38,7 +38,7 @@ public class SeriesAutoConfiguration {
         return new RunRecord(catalog, folder, interval(environment));
     }
 
-    /** One second where it cannot be understood. */
+    /** One second if it cannot be parsed. */
     private static Duration interval(Environment environment) {
         String interval = environment.getProperty("parallax.record.interval", "1s");
         try {
@@ -47,14 +47,14 @@ public class SeriesAutoConfiguration {
                 return parsed;
             }
         } catch (IllegalArgumentException e) {
-            // Said below.
+            // Logged below.
         }
         MeasuringPostProcessor.warn(
                 "parallax.record.interval=" + interval, "give it a length of 10ms or more, as 1s; 1s is used");
         return Duration.ofSeconds(1);
     }
 
-    /** Where the actuator is. */
+    /** If the actuator is on the class path. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class})
     static class OfActuator {

@@ -7,7 +7,7 @@ import java.util.Map;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 
-/** Shows what clients measure in the catalog, from when all beans are there. */
+/** Registers the clients' metrics in the catalog once all beans exist. */
 final class ShownClients implements SmartInitializingSingleton, AutoCloseable {
     private final ObjectProvider<HttpClientMetrics> metrics;
     private final Catalog catalog;

@@ -9,12 +9,12 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalDouble;
 
-/** Series at one moment, for people and for machines. A percentile is left out where the values are too few for it. */
+/** Series at one moment, as text or data. A percentile is left out if there are too few values for it. */
 record Snapshot(List<Family> families) {
     private static final double[] QUANTILES = {0.5, 0.9, 0.99, 0.999};
     private static final String[] NAMES = {"p50", "p90", "p99", "p99.9"};
 
-    /** A line a series. */
+    /** One line per series. */
     String text() {
         StringBuilder text = new StringBuilder();
         for (Family family : families) {
@@ -32,7 +32,7 @@ record Snapshot(List<Family> families) {
         return all.isEmpty() ? "" : "{" + String.join(",", all) + "}";
     }
 
-    /** A value may come from a caller: a line stays a line. */
+    /** A value may come from outside: it must not start a new line. */
     private static String quoted(String value) {
         return value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n").replace("\r", "\\r");
     }
@@ -67,7 +67,7 @@ record Snapshot(List<Family> families) {
                         : String.format(Locale.ROOT, "%.1fus", value * 1e6);
     }
 
-    /** Maps and lists, for anyone who writes JSON. Values are in the series' unit. */
+    /** Maps and lists, for any JSON writer. Values are in the series' unit. */
     Map<String, Object> tree() {
         List<Object> series = new ArrayList<>();
         for (Family family : families) {

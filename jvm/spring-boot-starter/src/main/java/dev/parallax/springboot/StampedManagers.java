@@ -9,14 +9,14 @@ import org.apache.hc.client5.http.ssl.TlsSocketStrategy;
 import org.apache.hc.core5.http.nio.ssl.TlsStrategy;
 
 /**
- * Reports handshakes from connects in managers that are about to be built. Their builders take a strategy for TLS but do not
- * tell which one they have, so that is read from the field; if there is none of that name any more, handshakes stay
- * within connects.
+ * Separates handshakes from connects in managers that are about to be built. Their builders accept a strategy for TLS
+ * but do not expose it, so it is read from the field; if there is no field of that name any more, handshakes stay part
+ * of connects.
  */
 final class StampedManagers {
     private StampedManagers() {}
 
-    /** To be built next: a strategy that was not given is the usual one. */
+    /** The builder is about to be used: without a strategy, the default one applies. */
     static void stamp(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         if (!stampGiven(builder, metrics)) {
             builder.setTlsSocketStrategy(metrics.timeHandshakes(
@@ -24,7 +24,7 @@ final class StampedManagers {
         }
     }
 
-    /** To be built next: a strategy that was not given is the usual one. */
+    /** The builder is about to be used: without a strategy, the default one applies. */
     static void stamp(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         if (!stampGiven(builder, metrics)) {
             builder.setTlsStrategy(
@@ -32,7 +32,7 @@ final class StampedManagers {
         }
     }
 
-    /** May still be changed, so which strategy is the usual one is not known. False where none was given. */
+    /** The builder may still be changed, so the default strategy is unknown. False if no strategy was set. */
     static boolean stampGiven(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         Object given = read(PoolingHttpClientConnectionManagerBuilder.class, builder, "tlsSocketStrategy");
         if (given != null) {
@@ -41,7 +41,7 @@ final class StampedManagers {
         return given != null;
     }
 
-    /** May still be changed, so which strategy is the usual one is not known. False where none was given. */
+    /** The builder may still be changed, so the default strategy is unknown. False if no strategy was set. */
     static boolean stampGiven(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         Object given = read(PoolingAsyncClientConnectionManagerBuilder.class, builder, "tlsStrategy");
         if (given != null) {
@@ -50,7 +50,7 @@ final class StampedManagers {
         return given != null;
     }
 
-    /** What a builder without a strategy takes. */
+    /** The default of a builder without a strategy. */
     private static DefaultClientTlsStrategy usual(Class<?> type, Object builder) {
         return Boolean.TRUE.equals(read(type, builder, "systemProperties"))
                 ? DefaultClientTlsStrategy.createSystemDefault()

@@ -76,7 +76,8 @@ class ClientsTest {
             Seen.until("it has a connection", () -> seen.active() == 1);
             unwanted.dispose();
             Seen.until("the second failed", () -> Seen.all(seen.failures()).count() == 2);
-            // Spring's connector reports HttpClient nothing of it: the exchange went on, held its connection, and timed out.
+            // Spring's connector does not report it to HttpClient: the exchange continued, held its connection, and
+            // timed out.
             assertEquals("{wait request_timeout=2}", Seen.rows(server.failures()));
             assertEquals(0, Seen.all(server.requests()).count());
             Seen.until("all is given back", () -> seen.pending() == 0 && seen.active() == 0);
@@ -84,8 +85,8 @@ class ClientsTest {
     }
 
     /**
-     * Within the body, where a cancellation gets through: of five tries one at least, for the connector may lose one that
-     * comes between two pieces. Then all of the body is read, and reported as a request that went well.
+     * Within the body, where a cancellation takes effect: at least one of five tries, because the connector may lose
+     * one that comes between two pieces. Then all of the body is read, and counted as a successful request.
      */
     @Test
     void aBodyThatNobodyWantsAnyMoreIsReported() throws Exception {
@@ -103,7 +104,7 @@ class ClientsTest {
                 assertEquals(tries - cancelled, Seen.all(server.requests()).count(), Seen.rows(server.failures()));
             }
             ServerMetrics server = Seen.only(service.getBean(HttpClientMetrics.class));
-            // HttpClient may try the call again before it learns that nobody wants it: that attempt is cancelled, too.
+            // HttpClient may repeat the call before it learns that nobody waits for it: that attempt is cancelled, too.
             String failures = Seen.rows(server.failures());
             assertTrue(failures.matches("\\{((wait|connect) cancelled=1, )?receive cancelled=1(, wait cancelled=1)?}"), failures);
             assertEquals(1, cancelled);
@@ -274,7 +275,7 @@ class ClientsTest {
         }
     }
 
-    /** If this fails, a fault of ours keeps an application from starting. */
+    /** If this fails, an error of ours keeps an application from starting. */
     @Test
     void whatFailsHereDoesNotFailTheApplication() throws Exception {
         try (Upstream upstream = new Upstream();

@@ -337,7 +337,8 @@ class DataSourcesTest {
             Durations waits = metrics.waits().total().since(waitsBefore);
             assertEquals(3, waits.count());
             long longest = waits.atRank(3).getAsLong();
-            // Known to one part in 128, upwards; Hikari's own stamp comes a little after the caller is counted as waiting.
+            // Accurate to one part in 128, upwards; Hikari's own timestamp comes a little after the caller is counted
+            // as waiting.
             assertTrue(longest >= heldNs - 5_000_000 && longest <= waitedNs * 1.01, longest + " ns of " + waitedNs);
         } finally {
             other.shutdown();

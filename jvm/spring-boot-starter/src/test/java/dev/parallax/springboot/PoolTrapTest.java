@@ -34,10 +34,11 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /**
- * A service with a pool of two connections, four callers at once, a server that takes its time. If this fails, the wait for
- * a connection is reported as the server's time, in the very place in which people look for it. The server takes 200 ms here and
- * 2 s with {@code -Dparallax.trap.ms=2000}, which also prints what is measured. It holds two requests until two more wait
- * for a connection, so each wait and each request has to be between stamps of the test, however busy the host is.
+ * A service with a pool of two connections, four concurrent callers, a slow server. If this fails, the wait for a
+ * connection is reported as the server's time, in the very place in which users look for it. The server takes 200 ms
+ * here and 2 s with {@code -Dparallax.trap.ms=2000}, which also prints what is measured. It holds two requests until
+ * two more wait for a connection, so each wait and each request must be between timestamps of the test, however busy
+ * the host is.
  */
 class PoolTrapTest {
     private static final int DELAY_MS = Integer.getInteger("parallax.trap.ms", 200);
@@ -78,7 +79,7 @@ class PoolTrapTest {
         }
     }
 
-    /** HttpClient's own observation, installed by the application's customizer, goes on and says what it says. */
+    /** HttpClient's own observation, installed by the application's customizer, continues unchanged. */
     @Test
     void nextToHttpClientsOwnObservation() throws Exception {
         try (Upstream upstream = new Upstream();
@@ -102,7 +103,7 @@ class PoolTrapTest {
         }
     }
 
-    /** As many callers again as there are connections: half of them wait for one request of another. */
+    /** Twice as many callers as connections: half of them wait for one request of another. */
     private void check(ConfigurableApplicationContext service, Upstream upstream, String by) throws Exception {
         URI call = URI.create("http://localhost:" + Service.port(service) + "/" + by + "?url=" + upstream.url("held=1"));
         HttpClientMetrics metrics = service.getBean(HttpClientMetrics.class);

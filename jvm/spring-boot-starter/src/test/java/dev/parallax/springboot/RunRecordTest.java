@@ -27,7 +27,7 @@ class RunRecordTest {
 
     private final Catalog catalog = new Catalog();
 
-    /** If this fails, a record that is as long as can be read is never finished, or goes on and cannot be read. */
+    /** If this fails, a record of maximum length is never finished, or continues and cannot be read. */
     @Test
     void aRecordThatIsFullIsFinishedAndStaysAsItIs() throws Exception {
         Recorder recorder = catalog.durations(Description.of("one", "What it is of."));
@@ -54,7 +54,10 @@ class RunRecordTest {
         assertEquals(lines.size(), Seen.count(made, "one"));
     }
 
-    /** Each time memory is missing twice: for the interval, and to say so. If this fails, the record's thread ends there. */
+    /**
+     * Memory runs out twice each time: for the interval, and for the message. If this fails, the record's thread
+     * ends there.
+     */
     @Test
     void aRecordGoesOnWhereThereIsNoMemoryToSayThatThereIsNone() throws Exception {
         AtomicInteger refused = new AtomicInteger();

@@ -25,7 +25,7 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.web.client.RestClient;
 
-/** Where the series are seen. */
+/** Where the series are visible. */
 class SeriesTest {
     private static final int CALLS = 7;
 
@@ -107,7 +107,7 @@ class SeriesTest {
         }
     }
 
-    /** Nothing can be written below a file. */
+    /** Nothing can be created below a file. */
     @Test
     void aRecordThatCannotBeWrittenKeepsNobodyFromStarting() throws Exception {
         Path file = Files.createFile(folder.resolve("file"));

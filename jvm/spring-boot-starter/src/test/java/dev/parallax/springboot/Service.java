@@ -14,7 +14,7 @@ import org.springframework.web.client.RestTemplate;
 import org.springframework.boot.restclient.RestTemplateBuilder;
 import org.springframework.web.reactive.function.client.WebClient;
 
-/** An application as people write it: nothing in it knows of us. */
+/** A typical application: nothing in it refers to us. */
 @Configuration
 @EnableAutoConfiguration
 class Service {
@@ -52,7 +52,7 @@ class Service {
         }
     }
 
-    /** Starts it on a port of its own. */
+    /** Starts it on a free port. */
     static ConfigurableApplicationContext start(Class<?> more, String... properties) {
         return new SpringApplicationBuilder(Service.class, more)
                 .bannerMode(Banner.Mode.OFF)

@@ -12,9 +12,9 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A real server on loopback that waits so many milliseconds before it answers: {@code /head=100,size=10}. Of {@code times=1000}
- * it sends the same again this often, or until nobody reads it any more. A request with {@code held=1} waits until it
- * is released.
+ * A real server on loopback that waits this many milliseconds before it responds: {@code /head=100,size=10}. With
+ * {@code times=1000} it sends the same again this often, or until it is no longer read. A request with {@code held=1}
+ * waits until it is released.
  */
 final class Upstream implements AutoCloseable {
     static {
@@ -48,7 +48,7 @@ final class Upstream implements AutoCloseable {
         return scheme + "://localhost:" + port() + "/" + what;
     }
 
-    /** Requests that have come to be held so far, including those that were released. */
+    /** Number of requests that were held so far, including those that were released. */
     int held() {
         return held.get();
     }

@@ -18,7 +18,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What the agent of this JVM reports on its endpoint; without an agent there is none, and who asks fails. */
+/** The endpoint of this JVM's agent; without an agent there is none, and requests fail. */
 public final class AgentEndpoint {
     private final int port;
 
@@ -27,7 +27,7 @@ public final class AgentEndpoint {
     }
 
     /**
-     * Finds it. The agent says its port on standard error alone, so this has to be asked while nobody else listens.
+     * Finds it. The agent prints its port only on standard error, so call this while nothing else listens.
      *
      * @return the endpoint of this JVM
      */
@@ -59,7 +59,7 @@ public final class AgentEndpoint {
     }
 
     /**
-     * How long all durations of a series that has a label took together.
+     * The total length of all durations of a series with a label.
      *
      * @param label of a pool or a server
      * @param name of the series

@@ -9,10 +9,10 @@ public final class Eventually {
     private Eventually() {}
 
     /**
-     * Waits for it, 10 s at most.
+     * Waits for a condition, at most 10 s.
      *
-     * @param what it is, for who reads the failure
-     * @param isSo whether it is
+     * @param what the condition, for the message of a failure
+     * @param isSo whether it holds
      */
     public static void until(String what, BooleanSupplier isSo) {
         long endNs = System.nanoTime() + BOUND_NS;

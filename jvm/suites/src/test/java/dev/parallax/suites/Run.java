@@ -10,7 +10,7 @@ public enum Run {
     AGENT;
 
     /**
-     * As the build says.
+     * The run that the build has selected.
      *
      * @return that of this JVM
      */

@@ -179,8 +179,8 @@ public final class Exchanges {
      * A pushed response begins.
      *
      * @param remote address of the other side; null if not needed
-     * @param uri of the request it answers
-     * @param method of the request it answers
+     * @param uri of the request it responds to
+     * @param method of the request it responds to
      * @param version of HTTP; null if not needed
      * @return an exchange of which only the response must be ended
      */

@@ -49,8 +49,8 @@ public abstract class MeasuredRequests extends MeasuredSockets {
      * A pushed response begins.
      *
      * @param socket it is sent on; may be null
-     * @param uri of the request it answers
-     * @param method of the request it answers
+     * @param uri of the request it responds to
+     * @param method of the request it responds to
      * @return an exchange of which only the response must be ended
      */
     protected Exchange push(Sockets.Socket socket, String uri, String method) {

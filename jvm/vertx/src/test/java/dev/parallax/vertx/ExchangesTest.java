@@ -53,7 +53,7 @@ class ExchangesTest {
         server.requestEnd(other, 5_000);
     }
 
-    /** Each end is reported by a thread of its own: one of them, and not both, gives the exchange back. */
+    /** Each end is reported by its own thread: exactly one of them returns the exchange. */
     @Test
     void bothEndsMayBeReportedAtOnce() throws Exception {
         Exchanges server = Exchanges.ofServer(new SeriesOptions(catalog, Set.of(Label.METHOD)), Map.of());

@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A program of these tests in a JVM of its own, with the agent as it is shipped. */
+/** Runs a program of these tests in its own JVM, with the packed agent. */
 final class AgentJvm {
     private static final Path AGENT = Path.of(System.getProperty("agent.jar")).normalize();
     private static final long LONGEST_S = 120;
@@ -47,7 +47,7 @@ final class AgentJvm {
         return AGENT;
     }
 
-    /** All of ours is left out: an application has none of it. */
+    /** The class path without our own classes: an application has none of them. */
     static String applicationPath() {
         return path("parallax-|/jvm/[a-z0-9]+/target/|byte-buddy");
     }
@@ -119,13 +119,13 @@ final class AgentJvm {
         return process.pid();
     }
 
-    /** To the program's standard input. */
+    /** Writes to the program's standard input. */
     void write(String line) throws IOException {
         process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.US_ASCII));
         process.getOutputStream().flush();
     }
 
-    /** What it printed on standard error so far. */
+    /** The program's standard error so far. */
     String err() throws IOException {
         return Files.readString(folder.resolve("err"));
     }

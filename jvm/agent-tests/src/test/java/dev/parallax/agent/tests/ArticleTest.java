@@ -15,13 +15,14 @@ import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A pool of two, four callers, a server that takes its time, an application that knows nothing of us. If this fails, the
- * wait for the pool is reported as the server's time, or the agent alone is not enough.
+ * A pool of two connections, four callers, a slow server, and an application without any code for the agent. If this
+ * fails, the wait for the pool is reported as the server's time, or the agent alone is not enough.
  *
- * <p>The stamps of the callers and of the server enclose what is reported, whatever the host does in the meantime: these bounds hold
- * in all trials. That two wait and two do not, and that no wait is in the service, is the case itself, which a host that
- * stops a caller or the server may spoil: it has to be reported in one trial of three. With {@code -Darticle.ms=2000}, for a quiet
- * machine, the server takes 2 s, and all figures have to be within 20 ms of the case's, but for what two digits leave open.
+ * <p>The timestamps of the callers and of the server enclose what is reported, whatever the host does: these bounds
+ * hold in all trials. That two wait and two do not, and that no wait is in the service time, is the case under test,
+ * which a host that stops a caller or the server may spoil: it must be reported in one trial of three. With {@code
+ * -Darticle.ms=2000}, for a quiet machine, the server takes 2 s, and all figures must be within 20 ms of the case's,
+ * plus the error of two digits.
  */
 @Tag("alone")
 class ArticleTest {
@@ -56,13 +57,13 @@ class ArticleTest {
         check(HttpApplication.class, AgentJvm.applicationPath(), "classic", "2");
     }
 
-    /** As an application server has it: the JVM's own class path has nothing of the application. */
+    /** As in an application server: the JVM's own class path has nothing of the application. */
     @Test
     void anApplicationInALoaderOfItsOwnIsMeasured() throws Exception {
         check(LoaderApplication.class, tests(), "classic", "0", "apart", AgentJvm.applicationPath());
     }
 
-    /** The library is there twice, and the application asks its own jars before anybody. */
+    /** The library is there twice, and the application searches its own jars first. */
     @Test
     void anApplicationThatLooksAtItsOwnJarsFirstIsMeasured() throws Exception {
         check(LoaderApplication.class, AgentJvm.applicationPath(), "classic", "0", "child-first",
@@ -120,7 +121,7 @@ class ArticleTest {
         }
     }
 
-    /** One call as its caller and the server saw it. */
+    /** One call as seen by its caller and by the server. */
     private record Call(long begunNs, long arrivedNs, long readyNs, long endedNs) {}
 
     private static Call call(String line, Upstream upstream) {

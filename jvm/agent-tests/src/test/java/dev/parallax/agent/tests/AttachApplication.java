@@ -13,9 +13,9 @@ import java.sql.Connection;
 import java.sql.SQLException;
 
 /**
- * An application that has been at work, and asks its server and its database once more for each line of its input. One
- * connection of each pool it has from the start to the end: of a plain one, and of one with a tracker. Prints of each use
- * the longest time that is within it and the shortest that it is within, in nanoseconds.
+ * An application that is already running, and sends one more request to its server and its database for each line of
+ * its input. It keeps one connection of each pool from start to end: of a plain pool, and of one with a tracker. For
+ * each use it prints the longest time that is within it and the shortest time that encloses it, in nanoseconds.
  */
 public final class AttachApplication {
     static final int KEEP_MS = 5;
@@ -53,7 +53,7 @@ public final class AttachApplication {
         return new HikariDataSource(config);
     }
 
-    /** One that is lent, with the caller's own stamps. */
+    /** A lent connection, with the caller's own timestamps. */
     private static final class Use {
         private final long askedNs = System.nanoTime();
         private final Connection lent;

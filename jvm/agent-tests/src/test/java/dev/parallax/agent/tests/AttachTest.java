@@ -11,9 +11,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An application that runs already gets the agent, or one line says why not; either way it goes on. */
+/** A running application gets the agent, or one line reports why not; either way it continues. */
 class AttachTest {
-    /** Since then, the JVM itself says on standard error that an agent came. */
+    /** From this version on the JVM itself reports on standard error that an agent was loaded. */
     private static final int JVM_WARNS_SINCE = 21;
 
     @TempDir
@@ -55,7 +55,7 @@ class AttachTest {
             String log = "http.client.request.duration-localhost_" + upstream.port() + "_GET_200";
             assertEquals(2, Logs.ms(record, log).size(), "those that came after the agent, each once");
             assertEquals(2, Logs.ms(record, "db.client.connection.wait_time-early").size());
-            // When the plain pool lent what it had lent before, nobody knows; the tracked one does.
+            // When the plain pool lent its earlier connections is unknown; the tracked pool knows it.
             assertUses(record, "early", ended, "once", "twice");
             assertUses(record, "tracked", ended, "tracked");
         }
@@ -114,7 +114,7 @@ class AttachTest {
         assertEquals("parallax-agent: unknown command 'attach-to'; commands are attach and help\n", command.err());
     }
 
-    /** What the application says but of its uses. */
+    /** The application's output except its uses. */
     private static List<String> words(AgentJvm.Ended ended) {
         return ended.out().stream().filter(line -> !line.startsWith("use ")).toList();
     }
@@ -146,7 +146,7 @@ class AttachTest {
         return new AgentJvm(Files.createTempDirectory(folder, "attach")).program("attach", pid.toString(), options);
     }
 
-    /** As tools of others do it, which ask nothing of ours before. */
+    /** As other tools attach an agent, without any check of ours before. */
     private static void load(AgentJvm jvm, String options) throws Exception {
         VirtualMachine machine = VirtualMachine.attach(Long.toString(jvm.pid()));
         machine.loadAgent(AgentJvm.agent().toString(), options);
@@ -164,7 +164,7 @@ class AttachTest {
         assertEquals("parallax-agent: " + text, said.get(count - 1));
     }
 
-    /** All but what the JVM says by itself. */
+    /** Everything except what the JVM itself prints. */
     private static List<String> said(AgentJvm jvm) throws Exception {
         return jvm.err().lines().filter(line -> !line.startsWith("WARNING: ")).toList();
     }

@@ -34,7 +34,7 @@ public final class FaultApplication {
         System.out.println("over");
     }
 
-    /** Full collections of a heap that is full of small objects, all of them while the meter looks. */
+    /** Full collections of a heap full of small objects, all of them while the meter runs. */
     private static void collect() throws InterruptedException {
         Thread.sleep(BEFORE_MS);
         List<Object[]> live = new ArrayList<>();
@@ -65,7 +65,7 @@ public final class FaultApplication {
         threads.forEach(FaultApplication::join);
     }
 
-    /** More than a collector keeps up with in a small heap, half of which lives, from several threads. */
+    /** More than a collector keeps up with in a small heap, half of which stays alive, from several threads. */
     private static void fill(long ms) throws InterruptedException {
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -91,7 +91,7 @@ public final class FaultApplication {
             threads.add((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, one));
         }
         threads.forEach(FaultApplication::join);
-        // The flight recorder reports it within two seconds; what an application does in its last ones, nobody hears.
+        // The flight recorder reports within two seconds; events of an application's last two seconds are lost.
         Thread.sleep(2_500);
     }
 

@@ -21,11 +21,11 @@ import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Something known happens, and the hiccups say what. If one of these fails, somebody looks for a cause in the wrong place.
+ * Something known happens, and the hiccups name it. If one of these fails, users look for a cause in the wrong place.
  *
- * <p>This host has others to run, which is reported as their doing and is none of the fault: so of all hiccup time 95 % has to
- * have a cause, and of the fault's own time 95 % the right one. Where others ran just then, both are causes of the same time,
- * and one of them is reported: so one trial of three has to hold.
+ * <p>This host also runs other programs, which are reported as such and are not part of the fault: so 95 % of all
+ * hiccup time must have a cause, and 95 % of the fault's own time the right one. If other programs ran at that moment,
+ * both are causes of the same time, and one of them is reported: so one trial of three must succeed.
  */
 @Tag("alone")
 class FaultTest {
@@ -43,7 +43,7 @@ class FaultTest {
 
     private static final int TRIALS = 3;
 
-    /** A host on which none of so many is left alone is no place to measure. */
+    /** A host on which none of this many trials is undisturbed is not suitable for measuring. */
     private static final int TRIALS_MAX = 5;
 
     @TempDir
@@ -80,8 +80,8 @@ class FaultTest {
     }
 
     /**
-     * Where others have the CPU just when the JVM is stalled, both are causes of the same time and one is reported: then there
-     * is another trial. That nothing of it is left out has to hold in each.
+     * If other processes have the CPU while the JVM is stalled, both are causes of the same time and one is reported:
+     * then there is another trial. That no time is left out must hold in each.
      */
     @Test
     void aCollectionIsASafepoint() throws Exception {
@@ -90,7 +90,7 @@ class FaultTest {
             Path log = folder.resolve("safepoints");
             run(jvm("-XX:+UseSerialGC", "-Xmx512m", "-Xlog:safepoint:file=" + log), ",control=on", "collect");
             List<Double> logged = longCollectionsMs(Files.readAllLines(log));
-            // The time before the next look was due is no hiccup.
+            // The time before the next wake-up was due is not part of the hiccup.
             double truth = logged.stream().mapToDouble(ms -> ms - 1).sum();
             TreeMap<String, Double> parts = parts();
             double others = parts.getOrDefault("run_queue", 0.0) + parts.getOrDefault("stolen", 0.0);
@@ -187,7 +187,10 @@ class FaultTest {
         inTrials(this::aQuotaIsThrottlingOnce);
     }
 
-    /** On one CPU, so that the kernel's sum over CPUs is the time that the group was throttled, whatever else runs here. */
+    /**
+     * On one CPU, so that the kernel's sum over CPUs is the time that the group was throttled, whatever else runs
+     * here.
+     */
     private void aQuotaIsThrottlingOnce() throws Exception {
         try (Quota quota = new Quota()) {
             AgentJvm jvm = jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()).under("taskset", "-c", "0")
@@ -287,7 +290,7 @@ class FaultTest {
         return jvm.run(options(more), FaultApplication.class, arguments);
     }
 
-    /** Of all hiccups from when the application was ready, by cause, in milliseconds: a start has stalls of its own. */
+    /** Hiccup time by cause since the application was ready, in milliseconds: a start has stalls of its own. */
     private TreeMap<String, Double> parts() throws IOException {
         String run = Files.readString(folder.resolve("record/run.json"));
         long startedNs = number(run, "\"started_monotonic_ns\":");

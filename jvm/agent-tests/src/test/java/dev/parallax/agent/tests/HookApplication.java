@@ -10,10 +10,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.function.BooleanSupplier;
 
 /**
- * An application that ends at once. With {@code asks}, and a URL, a shutdown hook of its own asks its server some times. With
- * {@code hangs} the agent's record is kept from being written for ever, as a file system that hangs does, and with {@code
- * hangs fills} its standard error is written to as long as it takes anything. With {@code interrupted} its record is kept from
- * being written until the agent tries, and the thread that ends it is interrupted.
+ * An application that exits immediately. With {@code asks}, and a URL, a shutdown hook of its own sends some requests
+ * to its server. With {@code hangs} the agent's record can never be written, as on a file system that hangs, and with
+ * {@code hangs fills} its standard error is also filled until it accepts no more. With {@code interrupted} its record
+ * cannot be written until the agent tries, and the thread that exits is interrupted.
  */
 public final class HookApplication {
     static final int TIMES = 3;

@@ -31,8 +31,9 @@ class HookTest {
     }
 
     /**
-     * If this fails, a file system that hangs keeps an application from ending, for ever. There are two applications at once,
-     * for each takes its time: for one of them a line says that it hangs, and of the other standard error is full, and read by nobody.
+     * If this fails, a file system that hangs keeps an application from exiting. There are two applications at once,
+     * because each takes its time: for one of them a line reports the hang, and the other's standard error is full, and
+     * read by nobody.
      */
     @Test
     void anApplicationEndsThoughItsRecordCannotBeWrittenNorAnyLine() throws Exception {

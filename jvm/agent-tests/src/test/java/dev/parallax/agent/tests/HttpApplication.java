@@ -17,10 +17,10 @@ import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBu
 import org.apache.hc.core5.http.io.entity.EntityUtils;
 
 /**
- * An application: a pool of two, four callers at once. Arguments: the kind of client, the server's URL, how often a builder
- * builds before it builds the one that is used, the URL of a server that is only there to load the client's classes. Prints
- * of each call of the one that counts its number, which is in the request as well, and when it began and ended, in
- * nanoseconds.
+ * An application with a pool of two and four concurrent callers. Arguments: the kind of client, the server's URL, how
+ * often a builder builds before it builds the client that is used, the URL of a server that is only used to load the
+ * client's classes. For each measured call it prints its number, which is also in the request, and when it began and
+ * ended, in nanoseconds.
  */
 public final class HttpApplication {
     private static final int CALLERS = 4;

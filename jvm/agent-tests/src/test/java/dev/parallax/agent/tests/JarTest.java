@@ -20,12 +20,12 @@ import org.junit.jupiter.api.Test;
 
 /** The jar as it is shipped. It is on the class path of each application that it is given to. */
 class JarTest {
-    /** Of a jar that is copied into every container image; the byte-code library is nine tenths of it. */
+    /** Maximum size of a jar that is copied into every container image; the byte-code library is nine tenths of it. */
     private static final long MOST_BYTES = 7_000_000;
 
     private static final int CLASS_MAGIC = 0xCAFEBABE;
 
-    /** If this fails, an application finds a library of ours in place of its own, of another version. */
+    /** If this fails, an application finds our version of a library instead of its own. */
     @Test
     void anApplicationFindsFourClassesInItAndNothingOfALibrary() throws Exception {
         Set<String> found = new TreeSet<>();
@@ -45,7 +45,7 @@ class JarTest {
         assertEquals(Set.of("META-INF/MANIFEST.MF", "META-INF/LICENSE", "META-INF/NOTICE"), kinds, "and no services");
     }
 
-    /** The name under which an entry is stored is that of the class in it, so no library goes by its own name inside, either. */
+    /** An entry is stored under the name of the class in it, so inside, too, no library has its own name. */
     @Test
     void eachClassInsideIsTheOneThatItsEntryNames() throws Exception {
         int classes = 0;
@@ -107,7 +107,7 @@ class JarTest {
         }
     }
 
-    /** As a class file has it: its constants, then flags, then the index of its own name. */
+    /** Parses a class file: its constants, then flags, then the index of its own name. */
     private static String className(byte[] code) {
         ByteBuffer in = ByteBuffer.wrap(code);
         assertEquals(CLASS_MAGIC, in.getInt());

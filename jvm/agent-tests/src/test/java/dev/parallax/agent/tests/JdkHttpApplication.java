@@ -18,8 +18,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
 /**
- * An application with the JDK's client. Arguments: the server's URL, the URL of a port where nobody listens, how long the
- * application works on a response, in milliseconds. Prints how long it saw each call take that was answered, in nanoseconds.
+ * An application with the JDK's client. Arguments: the server's URL, the URL of a port without a listener, how long the
+ * application works on a response, in milliseconds. Prints how long each call with a response took, in nanoseconds.
  */
 public final class JdkHttpApplication {
     private static final int ASYNC = 3;
@@ -45,7 +45,10 @@ public final class JdkHttpApplication {
         cancels();
     }
 
-    /** By a server that never answers, for otherwise a host that stops us finds both there, the response and the end. */
+    /**
+     * Uses a server that never responds; otherwise, after a stall of the host, both the response and the timeout are
+     * there.
+     */
     private static void timesOut() throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             URI uri = URI.create("http://localhost:" + silent.getLocalPort() + "/");

@@ -24,8 +24,8 @@ class JdkHttpTest {
     private Path folder;
 
     /**
-     * The server's own count is the truth about how many there were. How long they took is between what the server slept
-     * and what the callers saw, whatever the host does in the meantime.
+     * The server's own count is the true number of requests. Their times are between what the server slept and what the
+     * callers saw, whatever the host does.
      */
     @Test
     void requestsAreReportedByMethodAndStatusAsTheServerAndTheCallersSawThem() throws Exception {

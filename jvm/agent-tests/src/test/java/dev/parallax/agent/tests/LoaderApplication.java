@@ -8,7 +8,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Runs {@link HttpApplication} in a class loader of its own. After its arguments: which kind, and of which class path. */
+/**
+ * Runs {@link HttpApplication} in a separate class loader. Additional arguments: which kind of loader, and its class
+ * path.
+ */
 public final class LoaderApplication {
     private LoaderApplication() {}
 
@@ -26,7 +29,7 @@ public final class LoaderApplication {
         checkThatNothingIsSeen(loader);
     }
 
-    /** The agent's own libraries are nobody's business. */
+    /** The agent's own libraries must not be visible. */
     private static void checkThatNothingIsSeen(ClassLoader loader) throws Exception {
         for (String name : List.of("dev.parallax.recorder.Recorder", "dev.parallax.agent.run.Start",
                 "dev.parallax.httpclient5.HttpClientMetrics", "dev.parallax.agent.libraries.bytebuddy.ByteBuddy",

@@ -17,7 +17,7 @@ import org.HdrHistogram.HistogramLogReader;
 final class Logs {
     private Logs() {}
 
-    /** All values of all logs whose name begins so, in milliseconds, sorted. */
+    /** All values of all logs whose name begins with {@code name}, in milliseconds, sorted. */
     static List<Double> ms(Path record, String name) throws IOException {
         List<Double> all = new ArrayList<>();
         try (DirectoryStream<Path> logs = Files.newDirectoryStream(record, name + "*.hlog")) {
@@ -33,12 +33,12 @@ final class Logs {
         return all;
     }
 
-    /** The most that a log may give for a value: of two digits, it gives the end of the bucket. */
+    /** The largest value that a log may report for this one: with two digits, it reports the end of the bucket. */
     static double upTo(double ms) {
         return ms * (1 + 1.0 / 128);
     }
 
-    /** The sum of each log whose name begins so, in milliseconds, by the rest of its name. */
+    /** The sum of each log whose name begins with {@code name}, in milliseconds, by the rest of its name. */
     static TreeMap<String, Double> sums(Path record, String name) throws IOException {
         TreeMap<String, Double> sums = new TreeMap<>();
         try (DirectoryStream<Path> logs = Files.newDirectoryStream(record, name + "*.hlog")) {

@@ -20,8 +20,8 @@ import java.util.concurrent.Executors;
 import java.util.stream.Stream;
 
 /**
- * A loop of some 20 ms of work that times itself, over and over; a server that does the same work for who asks from
- * outside; and, when it is wanted, a thread that makes garbage. {@code /end} reports what was seen since {@code /begin}.
+ * A loop of some 20 ms of work that times itself, over and over; a server that does the same work for external
+ * requests; and optionally a thread that makes garbage. {@code /end} reports what happened since {@code /begin}.
  */
 public final class LoopApplication {
     private static final long WORK_NS = 20_000_000;
@@ -106,7 +106,7 @@ public final class LoopApplication {
         return sum;
     }
 
-    /** By the fastest: others who ran in the meantime, or the compiler, make it slower, and nothing faster than it is. */
+    /** From the fastest run: other programs and the compiler make it slower, and nothing makes it faster than it is. */
     private static int roundsOf(long ns) {
         int rounds = 1_000_000;
         long leastNs = Long.MAX_VALUE;

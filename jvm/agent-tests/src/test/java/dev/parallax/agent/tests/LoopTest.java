@@ -21,10 +21,10 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A loop that times itself while the JVM is stalled between its operations, as a collector makes it do: its own maximum
- * shows nothing of that. If this fails, ours does not either, or not as much as who asks from outside sees.
+ * A loop that times itself while the JVM is stalled between its operations, as a collector does: its own maximum does
+ * not show that. If this fails, ours does not either, or not as much as an external client sees.
  *
- * <p>For a quiet machine, by {@code -Dloop.seconds=60}: percentiles have to be known from outside, and nobody else may run
+ * <p>{@code -Dloop.seconds=60} is for a quiet machine: percentiles must be known from outside, and nothing else may run
  * there. It needs {@code cargo build --release}.
  */
 @Tag("alone")
@@ -32,23 +32,24 @@ class LoopTest {
     private static final int SECONDS = Integer.getInteger("loop.seconds", 60);
     private static final int COMPARED_SECONDS = 2;
 
-    /** A host that has others to run is seen from outside too, and is none of the JVM's pauses. */
+    /** Other programs on a host are visible from outside, too, and are not pauses of the JVM. */
     private static final int TRIALS = 3;
 
     private static final double WITHIN = 0.1;
     private static final double BUCKET = 0.01;
 
     /**
-     * From outside, who waited is served one after another, in turn; the correction knows nobody who queues. Both ask the
-     * same where the first who waited decides: so one connection, for a server takes many in any order, and a rate at
-     * which it works a sixth of the time.
+     * External requests that waited are served one after another; the correction does not model queueing. Both give the
+     * same result as long as the first one that waited decides: so one connection, because a server takes several in
+     * any order, and a rate at which the server works a sixth of the time.
      */
     private static final String[] LOAD = {"-r", "8", "-c", "1"};
 
     /**
-     * What the application holds makes a pause much longer than the work. The one operation that is in progress when the
-     * JVM is to stop is ended first, and its response then waits: the loop, which has its stamp by then, does not see that.
-     * The young generation takes more than what the disturber makes up for after a pause, so that none follows at once.
+     * What the application holds makes a pause much longer than the work. The operation that is in progress when the
+     * JVM must stop is finished first, and its response then waits: the loop, which has its timestamp by then, does not
+     * see that. The young generation is larger than what the disturber catches up after a pause, so that no pause
+     * follows immediately.
      */
     private static final String[] HEAP = {"-XX:+UseSerialGC", "-Xms2g", "-Xmx2g", "-Xmn800m"};
     private static final String DISTURBED =
@@ -108,7 +109,7 @@ class LoopTest {
             double p99Ms = 0;
             for (JsonNode quantile : response.get("quantiles")) {
                 if (quantile.get("q").asDouble() == 0.99) {
-                    // Not known of few: then it agrees with nothing.
+                    // Unknown for small samples: then it cannot agree with anything.
                     p99Ms = quantile.path("ns").asDouble() / 1e6;
                 }
             }

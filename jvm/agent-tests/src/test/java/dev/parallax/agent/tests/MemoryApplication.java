@@ -4,8 +4,8 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 
 /**
- * An application that lives with having no memory: it catches it each time, and frees what it has. What nobody catches ends
- * it at once, as in many a service.
+ * An application that survives without memory: it catches the error each time, and frees what it has. An uncaught error
+ * ends it immediately, as in many services.
  */
 public final class MemoryApplication {
     static final int STATUS = 3;

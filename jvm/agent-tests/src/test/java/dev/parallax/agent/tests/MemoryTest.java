@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** There is no memory for a while, which the agent meets as well, for it asks for some a thousand times a second. */
+/** There is no memory for a while, which affects the agent, too, because it allocates a thousand times per second. */
 @Tag("alone")
 class MemoryTest {
     private static final long STOP_MS = 100;
@@ -26,7 +26,7 @@ class MemoryTest {
     private Path record;
     private AgentJvm jvm;
 
-    /** If this fails, the agent ends an application that would have lived on, or reports of nothing from then on. */
+    /** If this fails, the agent ends an application that would have survived, or stops reporting. */
     @Test
     void whoLivesWithoutMemoryForAWhileLivesOnWithTheAgentWhichLooksOn() throws Exception {
         record = folder.resolve("record");

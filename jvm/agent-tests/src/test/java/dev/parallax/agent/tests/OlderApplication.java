@@ -11,8 +11,8 @@ import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.apache.hc.core5.http.io.entity.EntityUtils;
 
 /**
- * An application with older libraries, which asks a server and a database. With a second argument it wants its client
- * measured before, and says why it is not.
+ * An application with older libraries, which sends requests to a server and a database. With a second argument it first
+ * tries to have its client measured, and prints why that is refused.
  */
 public final class OlderApplication {
     private OlderApplication() {}
@@ -37,7 +37,7 @@ public final class OlderApplication {
         System.out.println("ran");
     }
 
-    /** Apart: an application that has none of ours cannot load it. */
+    /** In a separate class, because an application without our classes cannot load it. */
     private static final class Own {
         static void measure(HttpClientBuilder builder) {
             HttpClientMetrics metrics = new HttpClientMetrics();

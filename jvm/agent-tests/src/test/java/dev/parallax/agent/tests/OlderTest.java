@@ -16,7 +16,7 @@ class OlderTest {
     @TempDir
     private Path folder;
 
-    /** If this fails, who has an older library looks for figures that are not there, and nothing reports why. */
+    /** If this fails, users with an older library look for missing figures, and nothing reports why. */
     @Test
     void oneLineForEachSaysWhatIsNotWatchedAndWhichVersionWouldBe() throws Exception {
         Path record = folder.resolve("record");
@@ -34,7 +34,7 @@ class OlderTest {
         assertEquals(List.of(), Logs.ms(record, "db.client"));
     }
 
-    /** If this fails, the least versions are not those that are reported. */
+    /** If this fails, the minimum versions differ from the reported ones. */
     @Test
     void theMinimumVersionsAreMeasured() throws Exception {
         Path record = folder.resolve("record");

@@ -1,6 +1,6 @@
 package dev.parallax.agent.tests;
 
-/** An application that does nothing but say that it ran; with an argument, it waits for its input first. */
+/** An application that only prints that it ran; with an argument, it waits for its input first. */
 public final class OptionsApplication {
     private OptionsApplication() {}
 

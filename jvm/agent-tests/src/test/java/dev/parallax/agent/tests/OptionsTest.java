@@ -43,7 +43,7 @@ class OptionsTest {
         }
     }
 
-    /** A record that is there already is not written over, and that is no reason to do nothing. */
+    /** An existing record is not overwritten, and everything else still works. */
     @Test
     void aRecordThatIsThereStaysAsItIs() throws Exception {
         Files.writeString(folder.resolve("run.json"), "mine");
@@ -53,7 +53,7 @@ class OptionsTest {
         assertEquals("mine", Files.readString(folder.resolve("run.json")));
     }
 
-    /** If this fails, a web page that a developer looks at reads his application's figures. */
+    /** If this fails, a web page open in a developer's browser can read the application's figures. */
     @Test
     void theEndpointAnswersLocalhostOnlyAndGetOnly() throws Exception {
         AgentJvm jvm = new AgentJvm(folder).start("log=off,endpoint=0", OptionsApplication.class, "waits");
@@ -61,7 +61,7 @@ class OptionsTest {
         int port = port(jvm);
         String text = ask(port, "GET / HTTP/1.1\r\nHost: localhost:" + port);
         long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        // Before the meter has looked there is nothing to report.
+        // Before the meter's first wake-up there is nothing to report.
         while (!text.contains("jvm.hiccup") && System.nanoTime() - endNs < 0) {
             Thread.sleep(10);
             text = ask(port, "GET / HTTP/1.1\r\nHost: localhost:" + port);
@@ -79,7 +79,10 @@ class OptionsTest {
         assertEquals(List.of("ready", "ran"), jvm.end().out());
     }
 
-    /** If this fails, any user of the host takes an application's descriptors, until it can open nothing any more. */
+    /**
+     * If this fails, any user of the host can use up an application's descriptors, until it cannot open anything any
+     * more.
+     */
     @Test
     void whoeverConnectsTakesAFewDescriptorsAndKeepsNobodyOut() throws Exception {
         AgentJvm jvm = new AgentJvm(folder).start("log=off,hiccup=off,endpoint=0", OptionsApplication.class, "waits");
@@ -123,7 +126,7 @@ class OptionsTest {
         }
     }
 
-    /** If this fails, nobody knows later how often the meter looked, or what was measured at all. */
+    /** If this fails, nobody knows later how often the meter woke up, or what was measured at all. */
     @Test
     void theRecordHasEveryOptionAsItHeld() throws Exception {
         Path record = folder.resolve("record");

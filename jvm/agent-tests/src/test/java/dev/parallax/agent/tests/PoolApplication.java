@@ -15,9 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * An application with a pool of two connections, and with a tracker of its own that comes when the pool has started. Prints
- * of each use how long it was waited for, and how long it took from asking to giving back, in nanoseconds; and what the
- * tracker was reported.
+ * An application with a pool of two connections, and with its own tracker that is set after the pool has started. For
+ * each use it prints how long the caller waited, how long it took from request to return, in nanoseconds, and what the
+ * tracker received.
  */
 public final class PoolApplication {
     static final int KEEP_MS = 300;
@@ -88,7 +88,7 @@ public final class PoolApplication {
         return null;
     }
 
-    /** One that is lent, with the caller's own stamps. */
+    /** A lent connection, with the caller's own timestamps. */
     private static final class Use {
         private final long askedNs = System.nanoTime();
         private final Connection lent;

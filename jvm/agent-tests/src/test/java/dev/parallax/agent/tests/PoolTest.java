@@ -27,10 +27,11 @@ class PoolTest {
         List<Double> uses = Logs.ms(record, "db.client.connection.use_time-orders");
         assertEquals(6, waits.size(), "two at the start, then four");
         assertEquals(6, uses.size());
-        // Two waited for as long as two others kept theirs; and nobody of the four keeps one for less than he sleeps.
+        // Two waited for as long as two others kept theirs; and each of the four keeps one for at least as long as it
+        // sleeps.
         assertTrue(waits.get(4) >= PoolApplication.KEEP_MS, waits.toString());
         assertTrue(uses.get(2) >= PoolApplication.KEEP_MS, uses.toString());
-        // What a caller waited is not in what he used, whatever the host does in the meantime.
+        // A caller's wait is not part of its use, whatever the host does.
         List<Double> mostOfWaits = callers(ended, 0);
         for (int i = 0; i < waits.size(); i++) {
             assertTrue(waits.get(i) <= Logs.upTo(mostOfWaits.get(i)), waits + " of " + mostOfWaits);

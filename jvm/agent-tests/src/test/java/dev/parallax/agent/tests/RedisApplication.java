@@ -28,8 +28,9 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Protocol;
 
 /**
- * An application with a pool of two connections to Redis. Arguments: which pool, the server's port. A caller that has a connection
- * sets one key. Prints of each use when it was asked for, given, to be given back, and back, in nanoseconds.
+ * An application with a pool of two connections to Redis. Arguments: which pool, the server's port. A caller with a
+ * connection sets one key. For each use it prints when the connection was requested and lent, and when its return began
+ * and ended, in nanoseconds.
  */
 public final class RedisApplication {
     static final int KEEP_MS = 300;
@@ -49,7 +50,7 @@ public final class RedisApplication {
         Lent borrow() throws Exception;
     }
 
-    /** @param own null for one where nobody waits */
+    /** @param own null for a pool in which no caller waits */
     private record Pool(Borrowing borrowing, GenericObjectPool<?> own) {}
 
     private RedisApplication(Pool pool) {
@@ -130,7 +131,7 @@ public final class RedisApplication {
         };
     }
 
-    /** One that is lent, with the caller's own stamps. */
+    /** A lent connection, with the caller's own timestamps. */
     private static final class Use {
         private final long askedNs = System.nanoTime();
         private final Lent lent;

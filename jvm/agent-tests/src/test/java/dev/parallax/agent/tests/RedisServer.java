@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A Redis of its own, on loopback, that keeps nothing. */
+/** A separate Redis on loopback that persists nothing. */
 final class RedisServer implements AutoCloseable {
     private static final long LONGEST_S = 30;
 
@@ -49,7 +49,7 @@ final class RedisServer implements AutoCloseable {
         return number("commandstats", "cmdstat_" + command + ":calls=");
     }
 
-    /** How many connections it took, those that asked not included. */
+    /** How many connections it accepted, without those that asked for this number. */
     long connections() throws IOException {
         return number("stats", "total_connections_received:") - asked;
     }

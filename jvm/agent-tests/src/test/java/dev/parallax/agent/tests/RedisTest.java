@@ -13,14 +13,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Pools of two connections to a Redis that counts what it is asked. How long anything took is between what the
- * application's own stamps enclose and what they are enclosed in, whatever the host does in the meantime.
+ * Pools of two connections to a Redis that counts its requests. Each time is between what the application's own
+ * timestamps enclose and what encloses them, whatever the host does.
  */
 class RedisTest {
     @TempDir
     private Path folder;
 
-    /** The caller's own stamps, of {@link System#nanoTime()}. */
+    /** The caller's own timestamps, from {@link System#nanoTime()}. */
     private record Use(long askedNs, long gotNs, long endsNs, long endedNs) {}
 
     @Test
@@ -52,14 +52,14 @@ class RedisTest {
         assertTrue(timeouts.get(0) >= RedisApplication.PATIENCE_MS, timeouts.toString());
         List<Double> makings = Logs.ms(record, "db.client.connection.create_time" + pool);
         assertEquals(2, makings.size());
-        // Making a connection is not waiting for one, though the same caller does both.
+        // Creating a connection is not waiting for one, although the same caller does both.
         double allMs = sum(uses, use -> use.gotNs - use.askedNs);
         double reported = waits.stream().mapToDouble(ms -> ms).sum() + makings.stream().mapToDouble(ms -> ms).sum();
         assertTrue(reported <= Logs.upTo(allMs), reported + " of " + allMs);
         assertEquals(Set.of(), Logs.sums(record, "db.client.connection.failed").keySet());
     }
 
-    /** Its pool has nobody wait for a connection that is lent. */
+    /** Its pool never makes a caller wait for a lent connection. */
     @Test
     void whoGetsNoConnectionOfLettucesAsynchronousPoolIsReportedAsFailed() throws Exception {
         String pool = "-lettuce-async-1";

@@ -3,13 +3,13 @@ package dev.parallax.agent.tests;
 import com.zaxxer.hikari.HikariDataSource;
 import java.sql.SQLException;
 
-/** An application in which the agent is refused memory and stack for a while, when it asks a pool for its configuration. */
+/** An application in which the agent gets no memory and stack for a while, when it reads a pool's configuration. */
 public final class RefusedApplication {
     static final int TIMES = 3;
 
     private RefusedApplication() {}
 
-    /** What is asked when a connection is borrowed; the pool itself asks when it starts. */
+    /** Called when a connection is borrowed; the pool itself calls it when it starts. */
     private static final class Pool extends HikariDataSource {
         private Error refusal;
 

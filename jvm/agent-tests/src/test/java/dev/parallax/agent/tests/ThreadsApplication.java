@@ -7,7 +7,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 
-/** An application that asks its server once for each line of its input, and says how many threads of the agent there are. */
+/** An application that sends a request for each line of its input, and prints the number of the agent's threads. */
 public final class ThreadsApplication {
     private ThreadsApplication() {}
 

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An agent that comes where there are no threads to be had, and comes again later. */
+/** An agent that starts when no threads are available, and is started again later. */
 class ThreadsTest {
     /** The one in which it starts, the meter's, the verdicts', the record's and the endpoint's. */
     private static final int LEAST_THREADS = 5;
@@ -36,8 +36,8 @@ class ThreadsTest {
     private int asked;
 
     /**
-     * If this fails, a start that failed half way leaves threads, a port or a record behind, or a later one reports of each
-     * request twice.
+     * If this fails, a start that failed half way leaves threads, a port or a record behind, or a later one reports
+     * each request twice.
      */
     @Test
     void aStartThatFailsLeavesNothingBehindAtWhicheverThreadItDoes() throws Exception {
@@ -73,7 +73,7 @@ class ThreadsTest {
         }
     }
 
-    /** With so many threads, at most; if that is not enough, one line says so. */
+    /** With at most this many threads; if that is not enough, one line reports it. */
     private boolean hasLoaded(Group group, int threads) throws Exception {
         int said = said().size();
         group.most(group.now() + threads);
@@ -112,7 +112,7 @@ class ThreadsTest {
         }
     }
 
-    /** Has the application ask its server once, and returns how many threads of the agent it has. */
+    /** Makes the application send one request to its server, and returns the number of the agent's threads. */
     private long ask() throws Exception {
         String word = "request" + ++asked;
         jvm.write(word);

@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A real server on loopback that answers after a while: a path that ends in a number asks for that status. */
+/** A real server on loopback that responds after a while: a path that ends in a number requests that status. */
 final class Upstream implements AutoCloseable {
     static {
         // It writes head and body apart: a kernel that waits for the first one's receipt would add 40 ms to what is planted.

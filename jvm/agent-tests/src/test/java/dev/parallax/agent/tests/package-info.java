@@ -1,2 +1,2 @@
-/** The packed agent next to applications that know nothing of it, each in a JVM of its own. */
+/** The packed agent with applications that have no code for it, each in its own JVM. */
 package dev.parallax.agent.tests;

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Pauses and looks at them in simulated time, with a JVM that books late. */
+/** Pauses and wake-ups in simulated time, with a JVM that updates its counters late. */
 class PauseAttributionTest {
     private static final long MS = 1_000_000;
     private static final PauseReading START = new PauseReading(7, 70, 700);
@@ -68,7 +68,7 @@ class PauseAttributionTest {
         assertEquals(List.of(10L, 200L), reportedMs());
     }
 
-    /** If this fails, who waited for a CPU is told to have waited for the collection that came next. */
+    /** If this fails, a thread that waited for a CPU is reported to have waited for the collection that came next. */
     @Test
     void whatHadAShortPauseHasNothingOfTheNextOne() {
         bookings.late(after(START, 1, 1), hiccup(0, 10, 9));
@@ -101,7 +101,7 @@ class PauseAttributionTest {
         assertEquals(List.of(90L, 10L), reportedMs());
     }
 
-    /** Looks may be as far apart as a second. */
+    /** Wake-ups may be as far apart as a second. */
     @Test
     void withCoarseLooksTheFirstOneAfterAHiccupDecides() {
         bookings.late(after(START, 1, 0), hiccup(1000, 1010));
@@ -132,7 +132,7 @@ class PauseAttributionTest {
             Simulation simulation = new Simulation(new Random(seed), reported);
             long pausedNs = simulation.run();
             long reportedNs = reported.stream().mapToLong(Raw::safepointNs).sum();
-            // Of each pause what is before the next look is due is no hiccup.
+            // The part of each pause before the next wake-up is due is not a hiccup.
             long lostNs = pausedNs - reportedNs;
             if (lostNs < 0 || lostNs > Simulation.PAUSES * MS) {
                 throw new AssertionError("seed " + seed + ": " + pausedNs + " ns paused, reported " + reportedNs);
@@ -155,7 +155,7 @@ class PauseAttributionTest {
                 beginNs[n] = now;
                 now += random.nextLong(1, 50 * MS);
                 endNs[n] = now;
-                // Booked before the next one can begin.
+                // Counted before the next one can begin.
                 now += 1 + random.nextLong(300_000);
                 bookedNs[n] = now;
             }

@@ -17,7 +17,7 @@ class VerdictsTest {
     private final List<Hiccup> reported = new ArrayList<>();
     private int calls;
 
-    /** If this fails, hiccups are lost just when memory is short, which is what makes many of them. */
+    /** If this fails, hiccups are lost when memory is short, which is what causes many of them. */
     @Test
     void aHiccupForWhichThereIsNoMemoryIsReportedOnceThereIs() {
         Verdicts verdicts = verdicts(hiccup -> {

@@ -22,7 +22,7 @@ class EndpointTest {
     private static final String HOST = "Host: localhost\r\n\r\n";
     private static final int HEAD_MAX = 8 * 1024;
 
-    /** What a read waits at most: only a test that fails waits as long. */
+    /** Maximum wait of a read: only a test that fails waits this long. */
     private static final int PATIENCE_MS = 60_000;
 
     /** If this fails, the longest of two values is reported as what 999 of 1000 stay below. */
@@ -61,7 +61,10 @@ class EndpointTest {
         return cells;
     }
 
-    /** As many connections as there are places, and once more as many, none of which ends by itself within this test. */
+    /**
+     * As many connections as there are places, and then as many again, none of which ends by itself within this
+     * test.
+     */
     @Test
     void whoSaysNothingKeepsNobodyOut() throws Exception {
         int port = Endpoint.start(List.of(), 0, HOUR).port();
@@ -74,7 +77,7 @@ class EndpointTest {
                 }
             }
             assertEquals("HTTP/1.1 200 OK", status(ask(port, "GET / HTTP/1.1\r\n" + HOST)));
-            // The oldest have gone; of the newest, which are as many as there are places less that of who asked, none has.
+            // The oldest are closed; of the newest, as many as there are places minus that of the request, none is.
             assertTrue(isClosed(silent.get(0)));
             Socket newest = silent.get(39);
             newest.getOutputStream().write(("GET / HTTP/1.1\r\n" + HOST).getBytes(StandardCharsets.US_ASCII));
@@ -105,7 +108,7 @@ class EndpointTest {
             }
             assertTrue(sent < HEAD_MAX / 2, "a head that never ends goes on");
         }
-        // No sooner than it was accepted, and that is after it was asked for.
+        // Not before the timeout since it was accepted, which is after it was requested.
         assertTrue(System.nanoTime() - beginNs >= longest.toNanos());
     }
 
@@ -156,7 +159,7 @@ class EndpointTest {
         assertTrue(head.endsWith("\r\n\r\n") && !head.contains("Content-Length: 0"), head);
     }
 
-    /** If this fails, a source that fails once leaves an endpoint that answers nobody. */
+    /** If this fails, an endpoint whose source failed once never responds again. */
     @Test
     void whatFailsOnceIsNoEnd() throws Exception {
         AtomicInteger asked = new AtomicInteger();
@@ -169,7 +172,7 @@ class EndpointTest {
         assertEquals("HTTP/1.1 200 OK", status(ask(port, "GET / HTTP/1.1\r\n" + HOST)));
     }
 
-    /** If this fails, a port or a connection is kept by an endpoint that nobody has any more. */
+    /** If this fails, a port or a connection is kept by an endpoint that was closed. */
     @Test
     void whatIsClosedIsGone() throws Exception {
         Endpoint first = Endpoint.start(List.of(), 0, HOUR);

@@ -57,11 +57,14 @@ class RecordingTest {
         return recording;
     }
 
-    /** If this fails, a record whose thread had no memory just when it had written an interval has no further one. */
+    /**
+     * If this fails, a record whose thread ran out of memory just after writing an interval gets no further
+     * interval.
+     */
     @Test
     void whatIsWrittenIsKnownAsWritten() throws Exception {
         AtomicBoolean isRefused = new AtomicBoolean();
-        // Asked for its place in a map, it wants memory, of which there is none once an interval is written.
+        // When its hash code is requested, it needs memory, and there is none once an interval is written.
         Source source = new Source() {
             @Override
             public void read(Reader reader) {
@@ -85,7 +88,7 @@ class RecordingTest {
         assertEquals(Map.of("db.client.connection.use_time-main", 2L), counts());
     }
 
-    /** If this fails, a record that is as long as can be read is never finished, or goes on and cannot be read. */
+    /** If this fails, a record of maximum length is never finished, or continues and cannot be read. */
     @Test
     void aRecordThatIsFullIsFinishedAndStaysAsItIs() throws Exception {
         record(Series.DB_USE, "main");
@@ -131,7 +134,7 @@ class RecordingTest {
                 record(series, "");
             }
         }
-        // One that has a log of its own keeps it, and one that has none stays among all others.
+        // A label with its own log keeps it, and one without stays among all others.
         record(Series.DB_USE, "tenant-0");
         record(Series.DB_USE, "tenant-" + (NAMES - 1));
         recording.finish();
@@ -144,7 +147,7 @@ class RecordingTest {
         assertEquals(all, reported);
         assertTrue(counts.size() <= LOGS_MAX, counts.size() + " logs");
         assertEquals(2, counts.get("db.client.connection.use_time-tenant-0"));
-        // What came last has names of its own as well.
+        // The latest labels have their own logs as well.
         for (String label : List.of("later-0", Series.OTHER)) {
             assertTrue(counts.containsKey(Series.HTTP_REQUEST.log(label)), counts.keySet().toString());
         }
@@ -167,7 +170,7 @@ class RecordingTest {
         }
     }
 
-    /** What each log holds, by HdrHistogram's own reader, which is what the series says. */
+    /** The contents of each log, read with HdrHistogram's own reader, as stated by the series. */
     private Map<String, Long> counts() throws IOException {
         Map<String, Long> counts = new TreeMap<>();
         try (DirectoryStream<Path> logs = Files.newDirectoryStream(folder.resolve("record"), "*.hlog")) {

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What an application finds that looks at its pool: wrappers, names, figures, and what it configured itself. */
+/** What an application sees of its pool: wrappers, names, figures, and what it configured itself. */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.hikaricp.Arm#here")
 class ApplicationTest {
@@ -226,7 +226,7 @@ class ApplicationTest {
             assertThrows(SQLException.class, pool::getConnection);
             assertFalse(lent.isClosed());
         }
-        // Hikari reports of a wait in vain as of one that led to a connection, and then that it was in vain.
+        // Hikari reports a wait that timed out like one that got a connection, and then the timeout.
         assertEquals(List.of("acquired", "acquired", "timeout", "used", "closed"), reported.heard);
     }
 

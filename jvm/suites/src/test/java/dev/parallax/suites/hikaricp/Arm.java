@@ -7,7 +7,7 @@ import dev.parallax.suites.AgentEndpoint;
 import dev.parallax.suites.Run;
 import java.util.List;
 
-/** How a pool comes to be measured. Scenarios are the same for all, and so is what they expect. */
+/** The ways to measure a pool. All have the same scenarios, with the same expectations. */
 enum Arm {
     /** Not at all: what the others have to be like. */
     PLAIN,
@@ -18,7 +18,7 @@ enum Arm {
     /** The agent alone. */
     AGENT;
 
-    /** Asked before any test listens to something. */
+    /** Found before any test listens on a port. */
     static final AgentEndpoint ENDPOINT = Run.now() == Run.AGENT ? AgentEndpoint.find() : null;
 
     /** Those of this JVM. */

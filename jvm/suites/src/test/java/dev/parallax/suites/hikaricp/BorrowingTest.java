@@ -22,7 +22,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Who gets a connection, when, and what he is reported when there is none. */
+/** Which caller gets a connection, when, and what it gets if there is none. */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.hikaricp.Arm#here")
 class BorrowingTest {
@@ -106,7 +106,7 @@ class BorrowingTest {
         }
     }
 
-    /** Hikari looks at what a thread had before: so the same thread gets the same connection. */
+    /** Hikari first tries the connections that a thread had before: so the same thread gets the same connection. */
     @Test
     void aThreadGetsWhatItHadBefore() throws Exception {
         config.setMaximumPoolSize(3);
@@ -165,7 +165,7 @@ class BorrowingTest {
             try (Connection second = rig.get();
                     Connection third = rig.get()) {
                 assertFalse(Rig.link(second).equals(Rig.link(third)));
-                // Who has given it back closes it a third time, and takes it from nobody.
+                // The caller that has returned it closes it a third time, which must not affect the next borrower.
                 first.close();
                 assertFalse(second.isClosed());
                 assertFalse(third.isClosed());
@@ -238,7 +238,7 @@ class BorrowingTest {
         }
     }
 
-    /** Who borrows several at once holds different ones. */
+    /** A caller that borrows several at once holds different ones. */
     @Test
     void aThreadMayHoldAllThereAre() throws Exception {
         config.setMaximumPoolSize(2);

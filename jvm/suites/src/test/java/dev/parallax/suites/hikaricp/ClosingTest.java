@@ -34,7 +34,7 @@ class ClosingTest {
             assertTrue(rig.pool.isClosed());
             SQLException thrown = assertThrows(SQLException.class, rig::get);
             assertTrue(thrown.getMessage().endsWith(rig.pool + " has been closed."), thrown.getMessage());
-            // Once more is once too often for nobody.
+            // Closing it once more does no harm.
             rig.pool.close();
         }
         Eventually.until("all are closed", () -> database.open() == 0);
@@ -42,7 +42,7 @@ class ClosingTest {
 
     @Test
     void whoWaitsWhenAPoolClosesGetsNothing() throws Exception {
-        // They are reported when their time is over, and have to wait at once until then.
+        // They are reported when their time is over, and all must wait until then.
         config.setConnectionTimeout(3000);
         ExecutorService threads = Executors.newFixedThreadPool(3);
         try (Rig rig = new Rig(arm, database, config)) {

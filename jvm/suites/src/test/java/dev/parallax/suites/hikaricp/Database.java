@@ -18,7 +18,7 @@ import java.util.logging.Logger;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
 
-/** H2 in memory, behind a door that counts, writes down what is asked of it, and fails as it is told to. */
+/** H2 in memory, behind a layer that counts, records the calls, and fails on request. */
 class Database implements DataSource {
     private static final AtomicInteger DATABASES = new AtomicInteger();
 
@@ -28,10 +28,10 @@ class Database implements DataSource {
     volatile boolean isDown;
     volatile boolean isDead;
 
-    /** What is thrown where a statement is made, and where the pool cleans what comes back; null for nothing. */
+    /** Thrown when a statement is created, and when the pool resets a returned connection; null for nothing. */
     volatile SQLException fault;
 
-    /** What comes of the next that asks for it is this executor. */
+    /** The executor that the last {@code setNetworkTimeout} was given. */
     volatile Executor timeoutExecutor;
 
     private volatile int loginTimeout;
@@ -47,7 +47,7 @@ class Database implements DataSource {
         return h2.getConnection();
     }
 
-    /** What the pool and its borrowers asked of connections since the last time, in order. */
+    /** The calls of the pool and its borrowers to connections since the last time, in order. */
     List<String> calls() {
         synchronized (calls) {
             List<String> copy = List.copyOf(calls);
@@ -72,7 +72,7 @@ class Database implements DataSource {
                 Proxy.newProxyInstance(Database.class.getClassLoader(), new Class<?>[] {Connection.class}, link);
     }
 
-    /** A connection, with a state of its own where H2 has none. */
+    /** A connection, with its own state for what H2 does not support. */
     private final class Link implements InvocationHandler {
         private final Connection to;
         private final int number;

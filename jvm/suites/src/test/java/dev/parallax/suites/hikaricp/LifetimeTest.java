@@ -38,9 +38,9 @@ class LifetimeTest {
     void aConnectionThatIsIdleLivesNoLongerThanItsLifetime() throws Exception {
         try (Rig rig = rig()) {
             rig.pool.getHikariConfigMXBean().setMaxLifetime(300);
-            // One of which the pool knows the lifetime.
+            // A connection whose lifetime the pool knows.
             rig.bean().softEvictConnections();
-            // The pool asks for the lifetime when it has made one, before it lends it.
+            // The pool reads the lifetime when it has created a connection, before it lends it.
             Eventually.until("another", () -> rig.bean().getIdleConnections() == 1 || database.closed.get() >= 2);
             rig.pool.getHikariConfigMXBean().setMaxLifetime(1_800_000);
             Eventually.until("the other is at its end", () -> database.closed.get() >= 2);
@@ -60,7 +60,7 @@ class LifetimeTest {
             Connection lent = rig.get();
             String link = Rig.link(lent);
             rig.pool.getHikariConfigMXBean().setMaxLifetime(1_800_000);
-            // The pool's own timer comes to this after the end of what was made before.
+            // The pool's own timer runs this after the end of what was created before.
             timer.schedule(() -> {}, 200, TimeUnit.MILLISECONDS).get();
             assertFalse(lent.isClosed());
             lent.createStatement().execute("select 1");
@@ -112,7 +112,7 @@ class LifetimeTest {
         }
     }
 
-    /** What is idle is asked whether it lives; the one that does not is replaced, and nobody has waited for that. */
+    /** Idle connections are tested; one that is dead is replaced, and no caller has waited for that. */
     @Test
     void whatIsIdleIsKeptAlive() throws Exception {
         try (Rig rig = rig()) {
@@ -165,14 +165,14 @@ class LifetimeTest {
         }
     }
 
-    /** In the log, with where it was borrowed; and when it is given back after all, that as well. */
+    /** In the log, with where it was borrowed; and when it is finally returned, that as well. */
     @Test
     void whatIsKeptForTooLongIsReportedAsALeak() throws Exception {
         try (Log log = new Log();
                 Rig rig = rig()) {
             rig.pool.getHikariConfigMXBean().setLeakDetectionThreshold(100);
             Connection kept = rig.get();
-            // The pool knows of the threshold when it looks at its configuration the next time.
+            // The pool learns of the threshold when it reads its configuration the next time.
             for (int n = 0; n < 20 && log.leaks.isEmpty(); n++) {
                 kept.close();
                 kept = rig.get();
@@ -189,7 +189,7 @@ class LifetimeTest {
         }
     }
 
-    /** What Hikari says of leaks. */
+    /** Hikari's messages about leaks. */
     private static final class Log extends Handler implements AutoCloseable {
         final List<LogRecord> leaks = new CopyOnWriteArrayList<>();
         final List<LogRecord> returns = new CopyOnWriteArrayList<>();

@@ -8,7 +8,7 @@ import dev.parallax.suites.Run;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** If this fails, the suite passes though nothing is measured. */
+/** If this fails, the suite passes although nothing is measured. */
 class ProofTest {
     @Test
     void aRunWithoutItsAgentFails() {
@@ -18,7 +18,7 @@ class ProofTest {
         assertTrue(Arm.here().equals(List.of(Arm.AGENT)) == (Run.now() == Run.AGENT));
     }
 
-    /** A borrowing of which the rig knows nothing, and one that it knows of and that did not happen. */
+    /** A borrow that the rig does not know about, and one that it knows about but that did not happen. */
     @Test
     void aFigureThatIsNotTheScenariosFails() throws Exception {
         for (Arm arm : Arm.here()) {

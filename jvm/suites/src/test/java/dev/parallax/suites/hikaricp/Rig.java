@@ -20,8 +20,8 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A pool with an account of its own of what was asked of it. When a scenario is over and all is given back, what is
- * measured has to be that account: so all scenarios check our figures, and none has to say so.
+ * A pool with its own account of all calls. When a scenario is over and everything is returned, the measured figures
+ * must equal that account: so all scenarios check our figures without having to do so explicitly.
  */
 final class Rig implements AutoCloseable {
     private static final AtomicInteger POOLS = new AtomicInteger();
@@ -34,13 +34,13 @@ final class Rig implements AutoCloseable {
     private final AtomicInteger timedOut = new AtomicInteger();
     private final AtomicInteger refused = new AtomicInteger();
 
-    /** Before the first connection is asked for. */
+    /** Before the first connection is requested. */
     private final long begunNs = System.nanoTime();
 
-    /** Of those the ones that a closed pool did not even let in, of whom the agent knows nothing. */
+    /** Those of them that a closed pool rejected immediately, which the agent cannot see. */
     private final AtomicInteger turnedAway = new AtomicInteger();
 
-    /** Which the pool gave up while they were lent, and reports nobody. */
+    /** Connections that the pool gave up while they were lent, and does not report. */
     private int broken;
 
     Rig(Arm arm, Database database, HikariConfig config) {
@@ -54,7 +54,7 @@ final class Rig implements AutoCloseable {
         attached = arm == Arm.ATTACHED ? new MeasuredPool(pool) : null;
     }
 
-    /** For a scenario in which somebody waits in vain: as short as Hikari has it. */
+    /** For a scenario with a wait that times out: the shortest that Hikari allows. */
     static final int SOON_MS = 250;
 
     /** Of one connection, which is waited for as long as a busy host takes to make it. */
@@ -110,7 +110,7 @@ final class Rig implements AutoCloseable {
         broken += arm == Arm.AGENT ? 0 : 1;
     }
 
-    /** Until so many have asked and have nothing yet: by the pool itself, which all arms have. */
+    /** Waits until this many threads wait for a connection, as counted by the pool itself, which all arms have. */
     void untilWaiting(int threads) {
         Eventually.until(threads + " wait", () -> bean().getThreadsAwaitingConnection() == threads);
     }
@@ -149,12 +149,12 @@ final class Rig implements AutoCloseable {
         return metrics().waits().total().sumNs() + metrics().uses().total().sumNs();
     }
 
-    /** What our instruments say. */
+    /** The figures of our instruments. */
     Map<String, Long> figures() {
         return arm == Arm.AGENT ? ofAgent(Arm.ENDPOINT.figures(pool.getPoolName())) : of(metrics());
     }
 
-    /** How many were told to have been tested; only of arms that tell. */
+    /** How many connections were reported as tested; only for arms that report it. */
     long tests() {
         return arm == Arm.AGENT
                 ? Arm.ENDPOINT.figures(pool.getPoolName()).getOrDefault("db.client.connection.test_time", 0L)

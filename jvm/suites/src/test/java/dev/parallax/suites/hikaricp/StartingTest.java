@@ -72,7 +72,7 @@ class StartingTest {
         pool.setPoolName(config.getPoolName());
         assertFalse(pool.isRunning());
         assertEquals(0, database.made.get());
-        // One that is attached changes nothing before the pool runs.
+        // Attaching has no effect before the pool runs.
         try (Rig rig = new Rig(arm, database, pool)) {
             assertEquals("link 1", rig.use());
             assertTrue(pool.isRunning());

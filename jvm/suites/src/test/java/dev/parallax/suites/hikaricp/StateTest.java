@@ -64,7 +64,7 @@ class StateTest {
         assertEquals(0, lent.getNetworkTimeout());
     }
 
-    /** If this fails, we ask a database something that it was not asked before, or in another order. */
+    /** If this fails, we send a database something that it would not receive without us, or in another order. */
     @Test
     void theDriverIsAskedWhatItIsAskedWithoutUs() throws Exception {
         List<String> made = List.of(
@@ -183,7 +183,7 @@ class StateTest {
         Eventually.until("all are closed", () -> database.open() == 0);
     }
 
-    /** SQL states of class 08 and some others say that the connection is gone. */
+    /** SQL states of class 08 and some others mean that the connection is lost. */
     @Test
     void aConnectionThatBreaksIsReplaced() throws Exception {
         try (Rig rig = rig()) {

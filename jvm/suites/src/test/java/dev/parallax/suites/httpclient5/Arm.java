@@ -5,7 +5,7 @@ import dev.parallax.suites.Run;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How a client comes to be measured. */
+/** The ways to measure a client. */
 enum Arm {
     /** Not at all: what the others have to be like. */
     PLAIN,
@@ -16,7 +16,7 @@ enum Arm {
     /** The agent alone. */
     AGENT;
 
-    /** Asked before any test listens to something. */
+    /** Found before any test listens on a port. */
     static final AgentEndpoint ENDPOINT = Run.now() == Run.AGENT ? AgentEndpoint.find() : null;
 
     /** Those of this JVM. */

@@ -60,7 +60,7 @@ class BodyTest {
         rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
     }
 
-    /** To cancel is how a body is left that nobody wants to wait for. */
+    /** Cancelling is how a body is abandoned that the application does not want to wait for. */
     @Test
     void aRequestThatIsCancelledInItsBodyTakesTheConnectionAlong() throws Exception {
         HttpGet request = get();

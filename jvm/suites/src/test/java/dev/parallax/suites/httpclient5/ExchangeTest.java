@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What becomes of a connection when a response is not simply one: and that it is back in the pool, or gone, whatever came.
+ * What happens to a connection if a response is unusual: whatever came, it is back in the pool, or closed.
  */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.httpclient5.Arm$Way#here")
@@ -44,7 +44,7 @@ class ExchangeTest {
         }
     }
 
-    /** The asynchronous client keeps its connection from one attempt to the next, the classic one asks the pool again. */
+    /** The asynchronous client keeps its connection from one attempt to the next, the classic one leases again. */
     private int leases(int attempts) {
         return way.isAsync() ? 1 : attempts;
     }
@@ -268,7 +268,8 @@ class ExchangeTest {
             release.countDown();
             assertEquals("200 ok", rig.get(server.url("/")));
             rig.rest();
-            // Now and then the asynchronous client forgets what there is to cancel: then that goes on to its response.
+            // Sometimes the asynchronous client forgets what there is to cancel: then the exchange continues to its
+            // response.
             boolean isForgotten = way.isAsync() && server.connections.get() == 1;
             assertEquals(isForgotten ? 1 : 2, server.connections.get());
             rig.reported(

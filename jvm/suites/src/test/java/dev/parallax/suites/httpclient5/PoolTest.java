@@ -96,7 +96,7 @@ class PoolTest {
                     assertThrows(ConnectionRequestTimeoutException.class, waiter::end, policy.name());
                     assertTrue(System.nanoTime() - askedNs >= 149_000_000, "not before its time");
                 }
-                // Another route has connections of its own.
+                // Another route has its own connections.
                 assertEquals("200 ok", rig.get(server.url("/")));
                 release.countDown();
                 assertEquals("200 ok", holder.end());
@@ -219,7 +219,8 @@ class PoolTest {
             if (way.isAsync()) {
                 Eventually.until("the client has noticed", () -> server.open() == 0);
             } else {
-                // It looks when it is asked for the connection. For the end to arrive: without it there is nothing to see.
+                // It checks when the connection is requested. Wait for the end to arrive: without it there is nothing
+                // to see.
                 Thread.sleep(100);
             }
             assertEquals("200 ok", rig.get(server.url("/")));
@@ -272,7 +273,7 @@ class PoolTest {
         }
     }
 
-    /** Who waits and is cancelled takes nothing with him: the next in line gets the connection. */
+    /** A waiting caller that is cancelled takes no connection: the next in line gets it. */
     @Test
     void whoIsCancelledWhileHeWaitsTakesNothingAlong() throws Exception {
         settings.maxPerRoute = 1;
@@ -308,7 +309,7 @@ class PoolTest {
         return new Rig(way, settings, server, elsewhere);
     }
 
-    /** So many are kept, and none is lent. */
+    /** This many are kept, and none is lent. */
     private static void idle(Rig rig, int connections) {
         Eventually.until(
                 connections + " idle",

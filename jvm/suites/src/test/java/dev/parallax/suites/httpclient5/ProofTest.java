@@ -7,7 +7,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** If this fails, the suite passes though nothing is measured. */
+/** If this fails, the suite passes although nothing is measured. */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.httpclient5.Arm$Way#here")
 class ProofTest {

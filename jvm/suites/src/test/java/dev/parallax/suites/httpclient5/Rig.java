@@ -40,12 +40,12 @@ import org.apache.hc.core5.io.CloseMode;
 import org.apache.hc.core5.io.ModalCloseable;
 import org.apache.hc.core5.pool.ConnPoolControl;
 
-/** A client of either kind, made and measured in one of the ways, with one way to ask all of them. */
+/** A client of either kind, created and measured in one of the ways, with one way to send requests. */
 final class Rig implements AutoCloseable {
-    /** What the scenario asked for: the pool behind the client. */
+    /** The pool behind the client, as the scenario requested it. */
     final ConnPoolControl<HttpRoute> pool;
 
-    /** How often the client asked it. */
+    /** How often the client leased from it. */
     final AtomicInteger leases = new AtomicInteger();
 
     private final Arm arm;
@@ -80,7 +80,7 @@ final class Rig implements AutoCloseable {
         }
     }
 
-    /** A manager that does what {@code manager} does, and of which we know how often it was asked for a connection. */
+    /** A manager that behaves like {@code manager}, and counts how often a connection was requested from it. */
     private <M> M counting(Class<M> type, M manager) {
         InvocationHandler handler = (proxy, method, arguments) -> {
             if (method.getName().equals("lease")) {
@@ -92,12 +92,12 @@ final class Rig implements AutoCloseable {
                 throw e.getCause();
             }
         };
-        // Clients ask whether it can be controlled, as it can without us.
+        // Clients check whether it can be controlled, as it can without us.
         Class<?>[] types = {type, ConnPoolControl.class};
         return type.cast(Proxy.newProxyInstance(Rig.class.getClassLoader(), types, handler));
     }
 
-    /** A call that goes on. */
+    /** A call in progress. */
     interface Going {
         /** The status and the body, or what the client threw. */
         String end() throws Exception;
@@ -177,12 +177,12 @@ final class Rig implements AutoCloseable {
         }
     }
 
-    /** Until nothing is lent: an asynchronous client has its response before its connection is back. */
+    /** Waits until nothing is lent: an asynchronous client has its response before its connection is back. */
     void rest() {
         Eventually.until("nothing is lent", () -> pool.getTotalStats().getLeased() == 0);
     }
 
-    /** Compares, when all has come to rest: what was not there is not named. */
+    /** Compares the figures once everything is at rest; what did not happen is not named. */
     void reported(Server of, String expected) throws InterruptedException {
         if (arm == Arm.PLAIN) {
             return;
@@ -194,7 +194,7 @@ final class Rig implements AutoCloseable {
         assertEquals(expected, since(of), arm + " against what the scenario did");
     }
 
-    /** What is measured of it so far. */
+    /** What was measured for it so far. */
     String since(Server server) {
         Map<String, Long> since = new TreeMap<>();
         figures(server.port()).forEach((name, count) -> {

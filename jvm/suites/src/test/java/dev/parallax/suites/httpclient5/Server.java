@@ -18,7 +18,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.net.ServerSocketFactory;
 
-/** A real server on loopback that answers as a scenario has it: each byte, when, and what becomes of the connection. */
+/**
+ * A real server on loopback that responds as a scenario defines: each byte, when, and what happens to the
+ * connection.
+ */
 final class Server implements AutoCloseable {
     final AtomicInteger connections = new AtomicInteger();
     final AtomicInteger requests = new AtomicInteger();
@@ -94,7 +97,7 @@ final class Server implements AutoCloseable {
         }
     }
 
-    /** Sends the end on all connections, as a server does that has heard nothing for too long. The client is to close them. */
+    /** Sends a FIN on all connections, like a server after its idle timeout. The client must close them. */
     void endConnections() throws IOException {
         for (Socket socket : open) {
             socket.shutdownOutput();
@@ -115,7 +118,7 @@ final class Server implements AutoCloseable {
         threads.shutdownNow();
     }
 
-    /** One request, to be answered. */
+    /** One request that needs a response. */
     static final class Exchange {
         final String method;
         final String target;
@@ -161,7 +164,7 @@ final class Server implements AutoCloseable {
             return line.toString();
         }
 
-        /** Asks for it first where the client waits to be asked. */
+        /** Sends 100 Continue first if the client waits for it. */
         String body() throws IOException {
             if (headers.containsKey("expect")) {
                 raw("HTTP/1.1 100 Continue\r\n\r\n");

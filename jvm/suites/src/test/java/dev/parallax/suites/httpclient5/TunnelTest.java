@@ -20,7 +20,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Through a proxy: what is reported is reported of the server that was asked for, and a tunnel is part of one connect. */
+/** Through a proxy: figures are those of the requested server, and a tunnel is part of one connect. */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.httpclient5.Arm$Way#here")
 class TunnelTest {

@@ -13,8 +13,8 @@ import io.vertx.core.spi.observability.HttpRequest;
 import io.vertx.core.spi.observability.HttpResponse;
 
 /**
- * Requests to an HTTP server; its connections are distinguished from them. Those of HTTP/3 have another local address, and are
- * the same exchanges where that is no label.
+ * Requests to an HTTP server and its WebSockets; its connections are measured separately. Requests over HTTP/3 have
+ * another local address, and use the same exchanges if the address is not a label.
  */
 record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
         implements HttpServerMetrics<Exchange, UpDownCounter> {
@@ -58,7 +58,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
         of(exchange).responseEnd(exchange, response.statusCode(), bytes);
     }
 
-    /** One that is over is no longer of anybody: any is right for what is reported of it too late. */
+    /** An exchange that is over has no owner any more: any is right for what is reported about it too late. */
     private Exchanges of(Exchange exchange) {
         Exchanges its = exchange.exchanges();
         return its == null ? tcp : its;
