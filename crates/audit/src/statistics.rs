@@ -1,6 +1,6 @@
 //! Whether the figures of a run agree with each other, and whether the run was stationary.
 
-use units::Nanos;
+use units::{Nanos, plural};
 
 use super::{Evidence, degraded};
 use record::document::{Finding, LoadOrder, Model, State, VerdictWord};
@@ -108,18 +108,23 @@ pub(super) fn no_drift(evidence: &Evidence<'_>) -> Option<String> {
     let seconds: Vec<&Second> = within_window(evidence).collect();
     let changes =
         || is_load_meant_to_change(evidence, &seconds).then(|| "the load was meant to change".to_owned());
-    too_few(seconds.len(), "full seconds").or_else(changes)
+    too_few(seconds.len(), full_seconds).or_else(changes)
 }
 
 pub(super) fn no_independence(evidence: &Evidence<'_>) -> Option<String> {
     let all = within_window(evidence).count();
     let answered = within_window(evidence).filter(|second| second.ok > 0).count();
-    too_few(all, "full seconds").or_else(|| too_few(answered, "seconds with responses"))
+    too_few(all, full_seconds)
+        .or_else(|| too_few(answered, |count| format!("responses in {}", plural(count, "second"))))
 }
 
 /// A short reason: it is part of the first line of a report.
-fn too_few(seconds: usize, what: &str) -> Option<String> {
-    (seconds < FEWEST_SECONDS).then(|| format!("{seconds} of {FEWEST_SECONDS} {what}"))
+fn too_few(seconds: usize, in_words: impl Fn(u64) -> String) -> Option<String> {
+    (seconds < FEWEST_SECONDS).then(|| format!("{}, needs {FEWEST_SECONDS}", in_words(seconds as u64)))
+}
+
+fn full_seconds(count: u64) -> String {
+    plural(count, "full second")
 }
 
 /// Whether the seconds are expected to differ: in an open loop whose schedule is not steady, or after a manual change.

@@ -164,7 +164,7 @@ fn the_pool_trap() {
             valid: 1/s ok
             response  p50 4.00 s   p90 too few   p99 too few   max 4.00 s
             errors    0 of 10 requests
-              not made: independence (5 of 8 seconds with responses)
+              checks not made: independence (responses in 5 seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                      4.00 s   too few   too few   too few    4.00 s
@@ -205,7 +205,7 @@ fn the_demonstration() {
     check(
         &pool().demo(Style::PLAIN),
         &expect![[r#"
-            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
+            valid: all checks that were made passed; not made: independence (responses in 5 seconds, needs 8)
 
               4 virtual users share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -234,7 +234,7 @@ fn the_demonstration_in_ascii() {
     check(
         &pool().demo(Style { unicode: false, ..Style::PLAIN }),
         &expect![[r#"
-            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
+            valid: all checks that were made passed; not made: independence (responses in 5 seconds, needs 8)
 
               4 virtual users share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -329,7 +329,7 @@ fn an_invalid_run() {
               schedule_lag: 98.9 % of requests (9890 of 10000) were started more than 10.0 ms behind schedule, …
               client_late (degraded): a request waited 1.40 s for the load generator (schedule_lag)
               wall_clock (degraded): the wall clock was set during the run
-              not made: drift, independence (4 of 8 full seconds)
+              checks not made: drift, independence (4 full seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                       700 ms   1.30 s    1.39 s    1.40 s    1.40 s
@@ -383,7 +383,7 @@ fn an_interrupted_run() {
             valid: 100/s ok of 100/s requested
             response  p50 5.51 ms   p90 5.91 ms   p99 6.00 ms   max 6.01 ms
             errors    1 of 401 requests (0.2 %)
-              not made: drift, independence (3 of 8 full seconds)
+              checks not made: drift, independence (3 full seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                      5.51 ms   5.91 ms   6.00 ms  too few    6.01 ms
@@ -440,7 +440,7 @@ fn a_run_that_reached_nobody() {
             response  p50 > 90.0 us   p90 too few   p99 too few   max > 90.0 us
             errors    20 of 20 requests (100 %)
               nothing_measured: no request succeeded: 20 of 20 ended in connect_refused
-              not made: drift, independence (1 of 8 full seconds)
+              checks not made: drift, independence (1 full second, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                    > 90.0 us  too few   too few   too few  > 90.0 us
@@ -488,7 +488,7 @@ fn an_empty_run() {
             response  p50 too few   p90 too few   p99 too few   max -
             errors    0 of 0 requests
               nothing_measured: no request succeeded: 0 were scheduled
-              not made: worker_cpu, process_cpu, run_queue (no full second), ports (several servers, or not rep…
+              checks not made: worker_cpu, process_cpu, run_queue (no full second), ports (several servers, or …
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                     too few   too few   too few   too few      none
