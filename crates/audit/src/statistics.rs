@@ -82,7 +82,7 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
         .filter(|drift| evidence.model == Model::Closed && drift.is_over(THROUGHPUT_DRIFT));
     let (what, drift, limit) = match (response, throughput) {
         (_, Some(drift)) => ("throughput", drift, "4 %"),
-        (Some(drift), None) => ("the median response", drift, "10 %"),
+        (Some(drift), None) => ("the median response time", drift, "10 %"),
         (None, None) => return None,
     };
     let measured = match drift.stopped() {
@@ -92,14 +92,15 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
             )
         }
         None => format!(
-            "{what} of the second half of the run differed by {:+.1} % from the first half, with a steady trend",
-            (drift.ratio - 1.0) * 100.0
+            "{what} was {:.1} % {} in the second half of the run than in the first, with a steady trend",
+            (drift.ratio - 1.0).abs() * 100.0,
+            if drift.ratio < 1.0 { "lower" } else { "higher" }
         ),
     };
     Some(degraded(
         Check::Drift,
         measured,
-        format!("{limit}, and a trend that is chance in 1 of 100 runs"),
+        format!("{limit}, with a trend that is significant at 1 %"),
         "the run was not in a steady state: warm the server up, run longer, and look at the figures per second",
     ))
 }
