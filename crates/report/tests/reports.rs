@@ -180,8 +180,8 @@ fn the_pool_trap() {
               receive      server and network          < 0.1 %   4.00 us  too few   too few   too few    4.00 us
               client_lag   client                      < 0.1 %   6.00 us  too few   too few   too few    9.01 us
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
-              time); the request itself took 2.00 s.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
+              response time); the request itself typically took 2.00 s.
                 Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
                 a time; with 4 connections none would wait.
 
@@ -219,8 +219,8 @@ fn the_demonstration() {
               one request ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒████████████████████████
                           0                       2.00 s            4.00 s
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
-              time); the request itself took 2.00 s.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
+              response time); the request itself typically took 2.00 s.
                 Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
                 a time; with 4 connections none would wait.
 
@@ -248,8 +248,8 @@ fn the_demonstration_in_ascii() {
               one request ........................########################
                           0                       2.00 s            4.00 s
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
-              time); the request itself took 2.00 s.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
+              response time); the request itself typically took 2.00 s.
                 Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
                 a time; with 4 connections none would wait.
 
