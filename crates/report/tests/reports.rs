@@ -100,9 +100,9 @@ fn ascii_and_eighty_columns_lose_no_number() {
               p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]
               p90   1.78 ms [1.76, 1.80]   p95   2.50 ms [2.42, 2.61]
               p99   21.3 ms [21.2, 21.3]   p99.9 22.2 ms [22.0, 22.4]
-              too few requests: p99.99 needs 36887
+              too few samples: p99.99 needs 36887
 
-              requests  30000 scheduled = 30000 ok + 0 failed; 5.1 MiB in
+              requests  30000 scheduled = 30000 ok + 0 failed; 5.1 MiB received
               client    40.0 us of CPU per request, busiest worker 2.0 % of a core, 64
                         connections opened
               given     --duration=30s --rate=1000/s
@@ -280,7 +280,7 @@ fn a_run_with_failures_and_censored_percentiles() {
               wait         server and network ███████   99.6 %   5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
-              response includes 171 requests without a response, by age; the other rows are for ok requests only
+              response includes 171 unanswered requests, by final age; the other rows are for ok requests only
 
               171 requests (1.7 %) never got a complete response: above p98.2, response times are lower bounds.
                 They waited for the whole --timeout; a longer one would show how long the responses really take.
@@ -398,11 +398,11 @@ fn an_interrupted_run() {
               wait         server and network ███████   99.6 %   5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us  too few    4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us  too few    6.00 us
-              response includes 1 request without a response, by age; the other rows are for ok requests only
+              response includes 1 unanswered request, by final age; the other rows are for ok requests only
 
                requests    share  outcome                blame     in phase
                     400   99.8 %  ok                     –         –            response passed every check
-                      1    0.2 %  in_flight              undecided wait         sent, open when the run ended
+                      1    0.2 %  in_flight              undecided wait         sent, but the run ended first
               codes     200 × 400
 
               ok per second, 100/s requested
@@ -455,7 +455,7 @@ fn a_run_that_reached_nobody() {
               wait         server and network               –    no request ended ok
               receive      server and network               –    no request ended ok
               client_lag   client                           –    no request ended ok
-              response includes 20 requests without a response, by age; the other rows are for ok requests only
+              response includes 20 unanswered requests, by final age; the other rows are for ok requests only
 
               No request succeeded: 20 of 20 ended in connect_refused (nothing listens on the port).
                 There were no responses, so there are no latencies to report. Try `curl -v URL` first.
