@@ -72,7 +72,7 @@ fn late(
     let p99 = quantile(lag, 99).filter(|p99| n >= FEWEST_FOR_P99 && p99.to_string() != level.to_string());
     let p99 = p99.map(|p99| format!(", p99 {p99}")).unwrap_or_default();
     let basis = if of_service > LAG_FLOOR {
-        format!(" ({of_service} is 10 % of the median service)")
+        format!("; {of_service} is 10 % of the median service time")
     } else {
         String::new()
     };
@@ -80,7 +80,7 @@ fn late(
         check,
         makes,
         measured: format!("{} of {noun} ({over} of {n}) {}{p99}", percent(over, n), was_late),
-        limit: format!("1 % or {LATE_FEW} of them{basis}"),
+        limit: format!("1 % or {LATE_FEW}, whichever is more{basis}"),
         advice: "the load generator was late, not the server: give it more CPU, or lower the load".to_owned(),
     })
 }
@@ -199,7 +199,7 @@ pub(super) fn hiccups(evidence: &Evidence<'_>) -> Option<Finding> {
                  {longest}",
                 percent(over, n)
             ),
-            format!("1 % or {LATE_FEW} of them"),
+            format!("1 % or {LATE_FEW}, whichever is more"),
             "this host is scheduling threads late, and a server running here would be affected too: stop other \
              workloads, or pin the load generator to free CPUs",
         )

@@ -113,7 +113,7 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
         makes: VerdictWord::Degraded,
         measured: format!("{head}{}", shortfall.in_words()),
         limit: format!(
-            "0.1 % not sent; 1 % outstanding, or the {} that its connections hold",
+            "0.1 % not sent; outstanding: 1 % or {} (what the connections carry), whichever is more",
             evidence.slots
         ),
         advice: "lower the rate, allow more connections if the server has room for them, or find the highest rate \

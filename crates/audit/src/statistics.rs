@@ -1,6 +1,6 @@
 //! Whether the figures of a run agree with each other, and whether the run was stationary.
 
-use units::Nanos;
+use units::{Nanos, plural};
 
 use super::{Evidence, degraded};
 use record::document::{Finding, LoadOrder, Model, State, VerdictWord};
@@ -83,7 +83,7 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
         .filter(|drift| evidence.model == Model::Closed && drift.is_over(THROUGHPUT_DRIFT));
     let (what, drift, limit) = match (response, throughput) {
         (_, Some(drift)) => ("throughput", drift, "4 %"),
-        (Some(drift), None) => ("the median response", drift, "10 %"),
+        (Some(drift), None) => ("the median response time", drift, "10 %"),
         (None, None) => return None,
     };
     let measured = match drift.stopped() {
@@ -93,14 +93,15 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
             )
         }
         None => format!(
-            "{what} of the second half of the run differed by {:+.1} % from the first half, with a steady trend",
-            (drift.ratio - 1.0) * 100.0
+            "{what} was {:.1} % {} in the second half of the run than in the first, with a steady trend",
+            (drift.ratio - 1.0).abs() * 100.0,
+            if drift.ratio < 1.0 { "lower" } else { "higher" }
         ),
     };
     Some(degraded(
         Check::Drift,
         measured,
-        format!("{limit}, and a trend that is chance in 1 of 100 runs"),
+        format!("{limit}, with a trend that is significant at 1 %"),
         "the run was not in a steady state: warm the server up, run longer, and look at the figures per second",
     ))
 }
@@ -109,18 +110,23 @@ pub(super) fn no_drift(evidence: &Evidence<'_>) -> Option<String> {
     let seconds: Vec<&Second> = within_window(evidence).collect();
     let changes =
         || is_load_meant_to_change(evidence, &seconds).then(|| "the load was meant to change".to_owned());
-    too_few(seconds.len(), "full seconds").or_else(changes)
+    too_few(seconds.len(), full_seconds).or_else(changes)
 }
 
 pub(super) fn no_independence(evidence: &Evidence<'_>) -> Option<String> {
     let all = within_window(evidence).count();
     let answered = within_window(evidence).filter(|second| second.ok > 0).count();
-    too_few(all, "full seconds").or_else(|| too_few(answered, "seconds with responses"))
+    too_few(all, full_seconds)
+        .or_else(|| too_few(answered, |count| format!("responses in {}", plural(count, "second"))))
 }
 
 /// A short reason: it is part of the first line of a report.
-fn too_few(seconds: usize, what: &str) -> Option<String> {
-    (seconds < FEWEST_SECONDS).then(|| format!("{seconds} of {FEWEST_SECONDS} {what}"))
+fn too_few(seconds: usize, in_words: impl Fn(u64) -> String) -> Option<String> {
+    (seconds < FEWEST_SECONDS).then(|| format!("{}, needs {FEWEST_SECONDS}", in_words(seconds as u64)))
+}
+
+fn full_seconds(count: u64) -> String {
+    plural(count, "full second")
 }
 
 /// Whether the seconds are expected to differ: in an open loop whose schedule is not steady, or after a manual change.

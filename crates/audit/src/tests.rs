@@ -274,7 +274,7 @@ fn a_lag_is_told_by_the_share_over_its_limit() {
         let finding = audit(&evidence(&total)).findings.remove(0);
         (finding.measured, finding.limit)
     };
-    let limit = "1 % or 3 of them (6.00 ms is 10 % of the median service)".to_owned();
+    let limit = "1 % or 3, whichever is more; 6.00 ms is 10 % of the median service time".to_owned();
     let of_few = "25.0 % of responses (5 of 20) waited in the socket buffer for more than 6.00 ms before they were read";
     assert_eq!(reported(20, 5, 7 * MS), (of_few.to_owned(), limit.clone()));
     let of_many = "2.0 % of responses (20 of 1000) waited in the socket buffer for more than 6.00 ms before they were read, p99 7.00 ms";

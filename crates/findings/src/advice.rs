@@ -234,7 +234,7 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     let finding = Phrase::new(what).then("", waited).then(
         " for one of ",
         phrase!(
-            "{connections} ({share} of the response time); the request itself took {took}.",
+            "{connections} ({share} of total response time); the request itself typically took {took}.",
             connections = Value::items(connections, "connection"),
             share = Value::Share(share),
             took = took

@@ -102,8 +102,8 @@ fn requests(results: &Results) -> Block {
         let share = Value::Share(share(totals.failed, totals.scheduled));
         text = text.then("", phrase!(" ({error_share})", error_share = share));
     }
-    let received = Value::Bytes(totals.bytes_received);
-    Block::labelled(Role::Text, "requests", text.then("; ", phrase!("{received} in", received = received)))
+    let received = phrase!("{received} received", received = Value::Bytes(totals.bytes_received));
+    Block::labelled(Role::Text, "requests", text.then("; ", received))
 }
 
 /// The advice that follows from the figures; no section if there is none.

@@ -33,7 +33,7 @@ pub fn meaning(outcome: &str) -> &'static str {
         Some(Outcome::Reset) => "the connection was reset",
         Some(Outcome::ProtocolError) => "response breaks the protocol",
         Some(Outcome::NotSent) => "due, not sent when the run ended",
-        Some(Outcome::InFlight) => "sent, open when the run ended",
+        Some(Outcome::InFlight) => "sent, but the run ended first",
         Some(Outcome::Unknown) | None => "not one of the known outcomes",
     }
 }

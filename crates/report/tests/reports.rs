@@ -100,9 +100,9 @@ fn ascii_and_eighty_columns_lose_no_number() {
               p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]
               p90   1.78 ms [1.76, 1.80]   p95   2.50 ms [2.42, 2.61]
               p99   21.3 ms [21.2, 21.3]   p99.9 22.2 ms [22.0, 22.4]
-              too few requests: p99.99 needs 36887
+              too few samples: p99.99 needs 36887
 
-              requests  30000 scheduled = 30000 ok + 0 failed; 5.1 MiB in
+              requests  30000 scheduled = 30000 ok + 0 failed; 5.1 MiB received
               client    40.0 us of CPU per request, busiest worker 2.0 % of a core, 64
                         connections opened
               given     --duration=30s --rate=1000/s
@@ -164,7 +164,7 @@ fn the_pool_trap() {
             valid: 1/s ok
             response  p50 4.00 s   p90 too few   p99 too few   max 4.00 s
             errors    0 of 10 requests
-              not made: independence (5 of 8 seconds with responses)
+              checks not made: independence (responses in 5 seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                      4.00 s   too few   too few   too few    4.00 s
@@ -180,8 +180,8 @@ fn the_pool_trap() {
               receive      server and network          < 0.1 %   4.00 us  too few   too few   too few    4.00 us
               client_lag   client                      < 0.1 %   6.00 us  too few   too few   too few    9.01 us
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
-              time); the request itself took 2.00 s.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
+              response time); the request itself typically took 2.00 s.
                 Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
                 a time; with 4 connections none would wait.
 
@@ -205,7 +205,7 @@ fn the_demonstration() {
     check(
         &pool().demo(Style::PLAIN),
         &expect![[r#"
-            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
+            valid: all checks that were made passed; not made: independence (responses in 5 seconds, needs 8)
 
               4 virtual users share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -219,8 +219,8 @@ fn the_demonstration() {
               one request ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒████████████████████████
                           0                       2.00 s            4.00 s
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
-              time); the request itself took 2.00 s.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
+              response time); the request itself typically took 2.00 s.
                 Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
                 a time; with 4 connections none would wait.
 
@@ -234,7 +234,7 @@ fn the_demonstration_in_ascii() {
     check(
         &pool().demo(Style { unicode: false, ..Style::PLAIN }),
         &expect![[r#"
-            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
+            valid: all checks that were made passed; not made: independence (responses in 5 seconds, needs 8)
 
               4 virtual users share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -248,8 +248,8 @@ fn the_demonstration_in_ascii() {
               one request ........................########################
                           0                       2.00 s            4.00 s
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
-              time); the request itself took 2.00 s.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
+              response time); the request itself typically took 2.00 s.
                 Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
                 a time; with 4 connections none would wait.
 
@@ -280,7 +280,7 @@ fn a_run_with_failures_and_censored_percentiles() {
               wait         server and network ███████   99.6 %   5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
-              response includes 171 requests without a response, by age; the other rows are for ok requests only
+              response includes 171 unanswered requests, by final age; the other rows are for ok requests only
 
               171 requests (1.7 %) never got a complete response: above p98.2, response times are lower bounds.
                 They waited for the whole --timeout; a longer one would show how long the responses really take.
@@ -329,7 +329,7 @@ fn an_invalid_run() {
               schedule_lag: 98.9 % of requests (9890 of 10000) were started more than 10.0 ms behind schedule, …
               client_late (degraded): a request waited 1.40 s for the load generator (schedule_lag)
               wall_clock (degraded): the wall clock was set during the run
-              not made: drift, independence (4 of 8 full seconds)
+              checks not made: drift, independence (4 full seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                       700 ms   1.30 s    1.39 s    1.40 s    1.40 s
@@ -383,7 +383,7 @@ fn an_interrupted_run() {
             valid: 100/s ok of 100/s requested
             response  p50 5.51 ms   p90 5.91 ms   p99 6.00 ms   max 6.01 ms
             errors    1 of 401 requests (0.2 %)
-              not made: drift, independence (3 of 8 full seconds)
+              checks not made: drift, independence (3 full seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                      5.51 ms   5.91 ms   6.00 ms  too few    6.01 ms
@@ -398,11 +398,11 @@ fn an_interrupted_run() {
               wait         server and network ███████   99.6 %   5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us  too few    4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us  too few    6.00 us
-              response includes 1 request without a response, by age; the other rows are for ok requests only
+              response includes 1 unanswered request, by final age; the other rows are for ok requests only
 
                requests    share  outcome                blame     in phase
                     400   99.8 %  ok                     –         –            response passed every check
-                      1    0.2 %  in_flight              undecided wait         sent, open when the run ended
+                      1    0.2 %  in_flight              undecided wait         sent, but the run ended first
               codes     200 × 400
 
               ok per second, 100/s requested
@@ -440,7 +440,7 @@ fn a_run_that_reached_nobody() {
             response  p50 > 90.0 us   p90 too few   p99 too few   max > 90.0 us
             errors    20 of 20 requests (100 %)
               nothing_measured: no request succeeded: 20 of 20 ended in connect_refused
-              not made: drift, independence (1 of 8 full seconds)
+              checks not made: drift, independence (1 full second, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                    > 90.0 us  too few   too few   too few  > 90.0 us
@@ -455,7 +455,7 @@ fn a_run_that_reached_nobody() {
               wait         server and network               –    no request ended ok
               receive      server and network               –    no request ended ok
               client_lag   client                           –    no request ended ok
-              response includes 20 requests without a response, by age; the other rows are for ok requests only
+              response includes 20 unanswered requests, by final age; the other rows are for ok requests only
 
               No request succeeded: 20 of 20 ended in connect_refused (nothing listens on the port).
                 There were no responses, so there are no latencies to report. Try `curl -v URL` first.
@@ -488,7 +488,7 @@ fn an_empty_run() {
             response  p50 too few   p90 too few   p99 too few   max -
             errors    0 of 0 requests
               nothing_measured: no request succeeded: 0 were scheduled
-              not made: worker_cpu, process_cpu, run_queue (no full second), ports (several servers, or not rep…
+              checks not made: worker_cpu, process_cpu, run_queue (no full second), ports (several servers, or …
 
                                                         share     p50       p90       p99     p99.9       max
               response     seen by the user                     too few   too few   too few   too few      none

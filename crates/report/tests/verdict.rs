@@ -15,7 +15,7 @@ fn what_was_not_checked_is_below_the_figures() {
     }
     let lines = |run: &Run| run.text(Style::PLAIN).lines().map(str::to_owned).collect::<Vec<_>>();
     run.finish(State::Finished);
-    let not_made = "  not made: drift, independence (2 of 8 full seconds)";
+    let not_made = "  checks not made: drift, independence (2 full seconds, needs 8)";
     let valid = lines(&run);
     assert_eq!((valid[0].as_str(), valid[3].as_str()), ("valid: 100/s ok of 100/s requested", not_made));
     run.total.counts.out_of_descriptors = 1;

@@ -258,7 +258,7 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     let eight = whole(8);
     assert_eq!(
         reported(&Evidence { seconds: &eight, ..run }),
-        ["drift: 7 of 8 full seconds", "independence: 7 of 8 full seconds"]
+        ["drift: 7 full seconds, needs 8", "independence: 7 full seconds, needs 8"]
     );
     assert_eq!(
         reported(&Evidence { model: Model::Open, ..run }),
@@ -275,7 +275,7 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
         [
             "run_queue: not reported by this kernel",
             "ports: several servers, or not reported by this host",
-            "independence: 0 of 8 seconds with responses",
+            "independence: responses in 0 seconds, needs 8",
         ]
     );
     // A Unix domain socket uses no port.

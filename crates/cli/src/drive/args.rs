@@ -16,8 +16,8 @@ use super::connect_args::{ConnectArgs, text};
 ///
 /// Exit codes: 0 done and valid (or degraded, with the reasons printed); 1 usage or environment; 2 a condition of
 /// --fail-if is true or cannot be decided, or a search found no rate that meets its objective; 3 the measurement is
-/// invalid (see --on-invalid); 4 no server could be reached; 130 interrupted by Ctrl-C, 143 by SIGTERM, with the partial
-/// record kept.
+/// invalid (see --on-invalid); 4 no server could be reached; 130 ended by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, with
+/// the partial record kept.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
   parallax drive http://127.0.0.1:8080/
@@ -46,12 +46,12 @@ use super::connect_args::{ConnectArgs, text};
       a run as JSON, to store or to start elsewhere")]
 pub struct Args {
     /// What to request: http[s]://HOST[:PORT]/PATH, HOST:PORT/PATH or unix:/SOCKET:/PATH; several are requested in
-    /// turn. Or a scenario file that ends in .toml.
+    /// turn. Or a scenario file, whose name ends in .toml.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     url: Vec<String>,
 
-    /// Connections to each server; with --users, the pool that virtual users share [default: one per user with
-    /// --users, otherwise 10].
+    /// Connections to each server; with --users, the size of the pool that virtual users share [default: one per user
+    /// with --users, otherwise 10].
     #[arg(short = 'c', long, value_name = "N", value_parser = text("connections"), help_heading = "Load")]
     connections: Option<String>,
 
@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(short = 'u', long, visible_alias = "vus", value_name = "N", value_parser = text("users"), help_heading = "Load")]
     users: Option<String>,
 
-    /// Open loop: maximum requests in flight or queued; beyond it they fail as queue_full [default: 100k].
+    /// Open loop: maximum requests in flight or queued; more fail as queue_full [default: 100k].
     #[arg(long, value_name = "N", value_parser = text("max-in-flight"), help_heading = "Load")]
     max_in_flight: Option<String>,
 
@@ -71,13 +71,13 @@ pub struct Args {
     #[arg(short = 'r', long, visible_short_alias = 'R', value_name = "RATE", value_parser = text("rate"), help_heading = "Load")]
     rate: Option<String>,
 
-    /// How requests at --rate, or those of a probe, are spaced: even, or poisson (random and independent of each
-    /// other) [default: even].
+    /// How requests at --rate, or in each probe of --search, are spaced: even, or poisson (random and independent of
+    /// each other) [default: even].
     #[arg(long, value_name = "HOW", value_parser = ["even", "poisson"], help_heading = "Load")]
     arrivals: Option<String>,
 
-    /// Move each request at --rate, or of a probe, by a random time within plus or minus this: 5ms, or 10% of the gap
-    /// between requests.
+    /// Move each request at --rate, or in each probe of --search, by a random time within plus or minus this: 5ms, or
+    /// 10% of the gap between requests.
     #[arg(long, value_name = "TIME|PERCENT", value_parser = text("jitter"), help_heading = "Load")]
     jitter: Option<String>,
 
@@ -89,9 +89,9 @@ pub struct Args {
     #[arg(long = "stage", value_name = "STAGE", value_parser = text("stage"), help_heading = "Load")]
     stages: Vec<String>,
 
-    /// Open loop: send the requests of a recording to the URL's server at their times: a web server's common or
-    /// combined log, JSON lines (path, method, headers, body), HAR, or vegeta's JSON results. A recording without
-    /// requests (one time per line, CSV) gives the times.
+    /// Open loop: send the requests of a recording to the URL's server at their recorded times: a web server's common
+    /// or combined log, JSON lines (path, method, headers, body), HAR, or vegeta's JSON results. A recording without
+    /// requests (one time per line, CSV) gives only the times, at which the URL is requested.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Load")]
     replay: Option<String>,
 
@@ -99,7 +99,7 @@ pub struct Args {
     #[arg(long, value_name = "FACTOR", value_parser = text("speed"), help_heading = "Load")]
     speed: Option<String>,
 
-    /// Field of JSON, header of CSV or column number from 1 that holds the times of a recording
+    /// JSON field, CSV header or column number (from 1) of the times in a recording
     /// [default: timestamp, time, ts or similar].
     #[arg(long, value_name = "NAME", help_heading = "Load")]
     replay_column: Option<String>,
@@ -146,7 +146,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = default("pipeline"), value_parser = text("pipeline"), help_heading = "Load")]
     pipeline: Option<String>,
 
-    /// Threads, each with its share of the connections [default: one per 32 connections, at most one per CPU].
+    /// Threads, each with its share of the connections [default: one per 32 connections, rounded down, but at least one
+    /// and at most one per CPU].
     #[arg(short = 'w', long, value_name = "N", value_parser = text("workers"), help_heading = "Load")]
     workers: Option<String>,
 
@@ -159,7 +160,7 @@ pub struct Args {
     #[arg(long, value_name = "RATE", requires = "search", help_heading = "Search")]
     pub search_from: Option<Rate>,
 
-    /// Highest rate to try, to spare a server [default: none; a closed loop then shows where to begin].
+    /// Highest rate to try, so as not to overload a server [default: none; a closed loop then finds the first rate].
     #[arg(long, value_name = "RATE", requires = "search", help_heading = "Search")]
     pub search_to: Option<Rate>,
 
@@ -167,7 +168,7 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", requires = "search", default_value = "2%", value_parser = tolerance, help_heading = "Search")]
     pub search_tolerance: Tolerance,
 
-    /// How long each probe is measured, after 1 s of warm-up [default: 4s, or what the objective needs].
+    /// How long each probe is measured, after 1 s of warm-up [default: 4s, or longer if the objective needs it].
     #[arg(long, value_name = "TIME", requires = "search", help_heading = "Search")]
     pub probe_duration: Option<Length>,
 
@@ -234,14 +235,14 @@ pub struct Args {
     #[arg(long, value_name = "CONDITION", value_parser = text("fail-if"), help_heading = "Checks")]
     fail_if: Vec<String>,
 
-    /// Exit code of an invalid measurement: warn uses that of the conditions, fail is 3, retry:N repeats the run up to N
-    /// times before it fails. With -o DIR the repeated runs are in DIR-2, DIR-3 and so on.
+    /// What to do if the measurement is invalid: fail exits with 3, warn lets --fail-if alone decide, retry:N repeats
+    /// the run up to N times before it exits with 3. With -o DIR the repeated runs are in DIR-2, DIR-3 and so on.
     #[arg(long, value_name = "WHAT", default_value = "fail", help_heading = "Checks")]
     pub on_invalid: OnInvalid,
 
-    /// Measure CPU time, memory, page faults and storage of these server processes on this host, with their
+    /// Measure CPU time, memory, page faults and storage I/O of these server processes on this host, with their
     /// descendants, during the run: PID, only:PID without descendants, cgroup:PATH, or unit:NAME for a systemd unit.
-    /// The report divides CPU time by the requests.
+    /// The report has the CPU time per request.
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = text("watch-cpu"), help_heading = "Output")]
     watch_cpu: Vec<String>,
 
@@ -275,8 +276,8 @@ pub struct Args {
     #[arg(long, help_heading = "Limits")]
     keep_trying: bool,
 
-    /// Measure the maximum of this load generator against the built-in target, with the connections, workers, pace and
-    /// stamps given. The result is kept; later runs of the same shape report how close they came.
+    /// Measure the maximum of this load generator against the built-in target, with the given connections, workers,
+    /// pace and stamps. The result is kept; later runs with the same values report how close they came.
     #[arg(long, help_heading = "Limits")]
     pub calibrate: bool,
 
@@ -294,13 +295,13 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     no_record: bool,
 
-    /// Keep individual requests, each with its timeline, in requests.parquet: all, slowest=100, or sample=1%.
+    /// Keep individual requests, each with all its timestamps, in requests.parquet: all, slowest=100, or sample=1%.
     #[arg(long = "requests", value_name = "WHICH", value_parser = text("requests"), help_heading = "Output")]
     keep: Option<String>,
 
-    /// Watch this server process during the run and report where the time of requests went: PID, or ssh:HOST:PID with
-    /// parallax and the right to watch on that host. HOST is as for ssh, with its configuration; ssh must not ask for
-    /// a password. Keeps all requests unless --requests says which.
+    /// Watch this server process during the run and report where the time of requests went: PID, or ssh:HOST:PID, which
+    /// needs parallax and permission to watch on that host. HOST is any name that ssh accepts; ssh must not ask for a
+    /// password. Keeps all individual requests unless --requests is given.
     #[arg(long, value_name = "SERVER", value_parser = text("watch"), help_heading = "Output")]
     watch: Option<String>,
 
@@ -340,8 +341,8 @@ struct SinkArgs {
     #[arg(long, value_name = "ADDR", value_parser = text("prometheus"), help_heading = "While running")]
     prometheus: Option<String>,
 
-    /// After the run, keep serving the final totals until they have been scraped once more, for at most this long: the
-    /// scrape interval or a little more. Ctrl-C ends it.
+    /// After the run, keep serving the final totals until they have been scraped once more, but at most this long (use
+    /// a little more than the scrape interval). Ctrl-C ends it.
     #[arg(long, value_name = "TIME", default_value = default("prometheus-linger"), value_parser = text("prometheus-linger"), help_heading = "While running")]
     prometheus_linger: Option<String>,
 
@@ -370,12 +371,12 @@ pub struct Tolerance(pub f64);
 fn paces() -> Vec<PossibleValue> {
     vec![
         PossibleValue::new("precise")
-            .help("Late by a few microseconds: busy-waits before a request is due, a whole core from 1,000/s"),
+            .help("Sends a few microseconds late: busy-waits before each request, a whole core from 1,000/s"),
         PossibleValue::new("balanced").help(
-            "Late by up to 250 us, and reads responses as late: wakes at most that often at rates over 4,000/s",
+            "At rates over 4,000/s, wakes up every 250 us: sends requests and reads responses up to that late",
         ),
         PossibleValue::new("efficient").help(
-            "Late by up to 1 ms, and reads responses as late: wakes at most that often at rates over 1,000/s",
+            "At rates over 1,000/s, wakes up every 1 ms: sends requests and reads responses up to that late",
         ),
     ]
 }

@@ -120,7 +120,7 @@ pub(super) fn quantile(q: f64, value: QuantileValue) -> Result<Reading, String> 
         QuantileValue::Known { ns, .. } => Ok(known(Quantity::Ns(ns))),
         QuantileValue::Above { ns } => Ok(Reading::Above(Quantity::Ns(ns))),
         QuantileValue::TooFew { needed } => {
-            Err(format!("too few requests: {} needs {}", quantile_name(q), count(needed)))
+            Err(format!("too few samples: {} needs {}", quantile_name(q), count(needed)))
         }
     }
 }

@@ -205,7 +205,7 @@ fn what_the_sample_cannot_carry_is_not_met() {
     use ThresholdResult::Undecided;
     let total = run(100, Outcome::Ok, 0);
     for (text, message) in [
-        ("response.p99 > 50s", "no figure: too few requests: p99 needs 368"),
+        ("response.p99 > 50s", "no figure: too few samples: p99 needs 368"),
         ("tls.p50 > 1ms", "no figure: tls is absent: no TLS"),
     ] {
         check(text, &total, Undecided, message);

@@ -34,8 +34,8 @@ pub(super) fn phases(results: &Results) -> Vec<Block> {
     let unanswered = unanswered(results);
     if unanswered > 0 {
         let text = phrase!(
-            "response includes {unanswered} without a response, by age; the other rows are for ok requests only",
-            unanswered = Value::items(unanswered, "request")
+            "response includes {unanswered}, by final age; the other rows are for ok requests only",
+            unanswered = Value::items(unanswered, "unanswered request")
         );
         blocks.push(Block::line(Role::Note, text));
     }

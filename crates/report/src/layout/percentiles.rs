@@ -29,7 +29,7 @@ pub(super) fn intervals(distribution: &Distribution, out: &mut dyn Write, style:
         writeln!(out, "  {}", line.trim_end())?;
     }
     if !lacking.is_empty() {
-        writeln!(out, "{}", wrap("  too few requests: ", &lacking.join(", "), style.width))?;
+        writeln!(out, "{}", wrap("  too few samples: ", &lacking.join(", "), style.width))?;
     }
     Ok(())
 }

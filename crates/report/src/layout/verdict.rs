@@ -50,7 +50,7 @@ pub(super) fn with_figures(
         }
     }
     if !verdict.not_made.is_empty() {
-        let text = format!("not made: {}", with_reasons(&verdict.not_made));
+        let text = format!("checks not made: {}", with_reasons(&verdict.not_made));
         let text = if style.details {
             wrap("  ", &text, style.width)
         } else {
@@ -120,7 +120,7 @@ fn names(not_made: &[NotMade]) -> String {
     escape_text(&all.map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
-/// `run_queue (not reported by this kernel), drift, independence (7 of 8 full seconds)`.
+/// `run_queue (not reported by this kernel), drift, independence (7 full seconds, needs 8)`.
 fn with_reasons(not_made: &[NotMade]) -> String {
     let groups = not_made.iter().map(|group| format!("{} ({})", group.checks.join(", "), group.reason));
     escape_text(&groups.collect::<Vec<_>>().join(", "))
