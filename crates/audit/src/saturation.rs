@@ -76,13 +76,12 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     if !is_client_the_limit(evidence) {
         return None;
     }
-    let sent = per_s(evidence, shortfall.scheduled.saturating_sub(shortfall.unsent));
     Some(Finding {
         check: Check::OfferedLoad,
         makes: if shortfall.is_grave() { VerdictWord::Invalid } else { VerdictWord::Degraded },
         measured: format!(
             "this client offered {} of {}: {}; its connections were in use only {} of the time",
-            rate(sent),
+            rate(offered_per_s(evidence, &shortfall)),
             rate(per_s(evidence, shortfall.scheduled)),
             shortfall.in_words(),
             percent(busy_per_mille(evidence), 1_000),
@@ -169,6 +168,16 @@ fn length_ns(evidence: &Evidence<'_>) -> u128 {
 fn per_s(evidence: &Evidence<'_>, count: u64) -> f64 {
     let ns = if evidence.window == Nanos::ZERO { length_ns(evidence) } else { evidence.window.0.into() };
     count as f64 * 1e9 / ns.max(1) as f64
+}
+
+/// Requests sent per second of the window, to within those in flight at its end: what is sent while the run drains was
+/// due earlier.
+fn offered_per_s(evidence: &Evidence<'_>, shortfall: &Shortfall) -> f64 {
+    let within = within(evidence);
+    match within.is_empty() {
+        true => per_s(evidence, shortfall.scheduled.saturating_sub(shortfall.unsent)),
+        false => per_s(evidence, within.iter().map(|second| ended_by_itself(second)).sum()),
+    }
 }
 
 /// `ok` responses per second of the window.

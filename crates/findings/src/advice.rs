@@ -3,16 +3,21 @@
 //! Each rule is a function of results and seconds: it looks at one thing, and returns advice with figures or nothing.
 //! The audit (`audit`) decides whether to trust a run; the rules here take its figures as measured.
 
-use record::document::{Load, Model, Results};
-use record::{Outcome, Phase, Second};
+use record::document::{Load, Model, Results, Verdict};
+use record::{Check, Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::view::{Advice, Phrase, Value, phrase};
 use crate::words::{meaning, phase, typical};
 
-/// All advice on a run, the most important first.
-pub fn advice(results: &Results, load: &Load, seconds: &[Second]) -> Vec<Advice> {
-    let view = Run { results, load, seconds };
+/// All advice on a run, the most important first. `verdict` is what the audit found, if it was made.
+pub fn advice(
+    results: &Results,
+    load: &Load,
+    seconds: &[Second],
+    verdict: Option<&Verdict>,
+) -> Vec<Advice> {
+    let view = Run { results, load, seconds, verdict };
     RULES.iter().filter_map(|rule| rule(&view)).collect()
 }
 
@@ -63,6 +68,7 @@ struct Run<'a> {
     results: &'a Results,
     load: &'a Load,
     seconds: &'a [Second],
+    verdict: Option<&'a Verdict>,
 }
 
 impl Run<'_> {
@@ -90,15 +96,24 @@ impl Run<'_> {
         phase(self.results, of).and_then(|result| result.distribution.as_ref()).map_or(0, |d| d.count)
     }
 
-    /// The median wait; the mean if most requests did not wait but some waited long.
-    fn pool_wait(&self) -> Option<Phrase> {
+    /// How long requests waited for a connection, and what they took then: the medians; the means if most did not
+    /// wait but some waited long.
+    fn wait_and_service(&self) -> Option<(Phrase, Phrase)> {
         let waits = phase(self.results, Phase::PoolWait)?.distribution.as_ref()?;
         let (median, mean) = (typical(waits)?, Nanos(waits.mean_ns?));
         Some(if median.0 < mean.0 / 2 {
-            phrase!("{waited} on average", waited = mean)
+            let service = Nanos(self.results.service.mean_ns?);
+            (phrase!("{waited} on average", waited = mean), phrase!("took {took} on average", took = service))
         } else {
-            phrase!("{waited}", waited = median)
+            let service = typical(&self.results.service)?;
+            (phrase!("{waited}", waited = median), phrase!("typically took {took}", took = service))
         })
+    }
+
+    /// Whether the generator was too slow for the load, so that its figures are those of another load.
+    fn is_client_the_limit(&self) -> bool {
+        let findings = self.verdict.into_iter().flat_map(|verdict| &verdict.findings);
+        findings.into_iter().any(|finding| finding.check == Check::OfferedLoad)
     }
 
     /// How many times the shortest service time the typical one is, and the shortest; `None` if they are about the same.
@@ -215,8 +230,11 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     if share < POOL_SHARE {
         return None;
     }
-    let waited = view.pool_wait()?;
-    let took = typical(&view.results.service)?;
+    // More connections would not make the client faster.
+    if view.is_client_the_limit() {
+        return None;
+    }
+    let (waited, took) = view.wait_and_service()?;
     let connections = view.load.connections;
     // If the rate changes, the pool has to carry the highest.
     let per_s = view.load.rate_per_s.or(view.load.arrivals.as_ref().map(|facts| facts.peak_per_s));
@@ -234,12 +252,12 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     let finding = Phrase::new(what).then("", waited).then(
         " for one of ",
         phrase!(
-            "{connections} ({share} of total response time); the request itself typically took {took}.",
+            "{connections} ({share} of total response time); the request itself ",
             connections = Value::items(connections, "connection"),
-            share = Value::Share(share),
-            took = took
+            share = Value::Share(share)
         ),
     );
+    let finding = finding.then("", took).then(".", Phrase::default());
     Some(advice_of("pool-owns", finding, sizing.reason(view)))
 }
 

@@ -68,7 +68,7 @@ pub fn demo_view(run: &RunRecord<'_>) -> View {
     view.sections.push(Section::new("subject", vec![Block::line(Role::Line, subject)]));
     view.sections.push(Section::new("numbers", vec![numbers(&trap, results, load)]));
     view.sections.push(Section::new("one_request", vec![Block::Waterfall(one_request(&trap))]));
-    view.sections.extend(advice_section(results, load, run.seconds));
+    view.sections.extend(advice_section(results, run.document, run.seconds));
     view.sections.push(Section::new("details", vec![record_line(run.folder)]));
     view
 }

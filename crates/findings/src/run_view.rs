@@ -42,7 +42,7 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
     if let Some(results) = &document.results {
         view.headline = Some(headline(results, &document.load));
         view.sections.push(Section::new("phases", times::phases(results)));
-        view.sections.extend(advice_section(results, &document.load, run.seconds));
+        view.sections.extend(advice_section(results, document, run.seconds));
         view.sections.push(Section::new("outcomes", outcomes(results)));
         view.sections.extend(targets(&document.subject.targets, results));
         view.sections.extend(journeys(results));
@@ -107,8 +107,8 @@ fn requests(results: &Results) -> Block {
 }
 
 /// The advice that follows from the figures; no section if there is none.
-pub(crate) fn advice_section(results: &Results, load: &Load, seconds: &[Second]) -> Option<Section> {
-    let all = advice(results, load, seconds);
+pub(crate) fn advice_section(results: &Results, document: &Document, seconds: &[Second]) -> Option<Section> {
+    let all = advice(results, &document.load, seconds, document.verdict.as_ref());
     (!all.is_empty()).then(|| Section::new("advice", all.into_iter().map(Block::Advice).collect()))
 }
 

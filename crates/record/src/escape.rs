@@ -10,24 +10,20 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use units::{escape_text, is_harmful};
 
+use crate::tree;
+
 /// `value` with every string in it escaped, including the keys of maps.
 ///
 /// # Panics
 ///
 /// Never for a wire type of this crate, because it can read what it wrote.
 pub fn escaped<T: Serialize + DeserializeOwned>(value: T) -> T {
-    let mut tree = serde_json::to_value(&value).expect("a wire type has nothing that can fail to be written");
+    let mut tree = tree::of(&value);
     // Usually nothing changes, and then nothing is converted.
     if !escape_tree(&mut tree) {
         return value;
     }
-    of_tree(&tree).expect("a wire type reads back what it wrote")
-}
-
-/// `tree` as a `T`, by way of its text: each way of reading is all the code of `T` once more, and everything else is
-/// read from text.
-pub(crate) fn of_tree<T: DeserializeOwned>(tree: &Value) -> Result<T, serde_json::Error> {
-    serde_json::from_slice(&serde_json::to_vec(tree)?)
+    tree::read(&tree).expect("a wire type reads back what it wrote")
 }
 
 /// Escapes strings in place. Returns whether anything was changed.

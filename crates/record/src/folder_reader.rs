@@ -16,7 +16,7 @@ use crate::compatibility::Ignored;
 use crate::document::{Document, Envelope, SchemaVersion, State};
 use crate::durations::{COARSE_DIGITS, DIGITS};
 use crate::error::{Damage, RecordError};
-use crate::escape::{escaped, of_tree};
+use crate::escape::escaped;
 use crate::folder::Event;
 use crate::hlog::Decoder;
 use crate::interval::{Interval, Series};
@@ -26,6 +26,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
 use crate::record_dir::read_file;
 use crate::series::{ADDENDS, Second};
+use crate::tree;
 use units::escape_text;
 
 /// Documents have tens of kilobytes: every option and a few dozen distributions.
@@ -200,7 +201,7 @@ where
     let mut found: Map<String, Value> = parsed(path, &read_text(path)?)?;
     upgrade(&mut found);
     let found = Value::Object(found);
-    let record: T = of_tree(&found).map_err(|error| damaged(path, error))?;
+    let record: T = tree::read(&found).map_err(|error| damaged(path, error))?;
     ignored.compare(&name_of(path), &found, &record);
     Ok(escaped(record))
 }

@@ -36,6 +36,7 @@ mod served;
 pub mod stacks;
 mod surroundings;
 mod timeline;
+mod tree;
 mod two_clocks;
 
 pub use check::{Check, Concern};

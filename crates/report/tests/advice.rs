@@ -20,7 +20,7 @@ fn advised(
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = findings::advice(results, &document.load, &run.seconds);
+    let advice = findings::advice(results, &document.load, &run.seconds, document.verdict.as_ref());
     advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
@@ -84,7 +84,7 @@ fn frozen(held: u64, stalled: u64) -> Vec<String> {
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = findings::advice(results, &document.load, &run.seconds);
+    let advice = findings::advice(results, &document.load, &run.seconds, document.verdict.as_ref());
     advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
@@ -116,7 +116,7 @@ fn callers_who_keep_step_make_no_freeze() {
     }
     run.finish(State::Finished);
     let results = run.document.results.as_ref().expect("a finished run has results");
-    assert_eq!(findings::advice(results, &run.document.load, &run.seconds), []);
+    assert_eq!(findings::advice(results, &run.document.load, &run.seconds, None), []);
 }
 
 #[test]

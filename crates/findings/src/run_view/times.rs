@@ -68,16 +68,32 @@ fn is_unanswered(name: &str) -> bool {
     Outcome::from_name(name).is_some_and(Outcome::is_unanswered)
 }
 
-/// The longest response; only a lower bound if a request without a response was older.
+/// The longest response. A lower bound if a request got no response: that might have taken any time.
 pub(super) fn response_max(results: &Results) -> Cell {
-    let unanswered = results.failed.iter().filter(|(name, _)| is_unanswered(name));
-    let oldest = unanswered.filter_map(|(_, ages)| ages.max_ns).max();
-    match oldest.filter(|&age| Some(age) > results.response.max_ns) {
-        Some(age) => Cell::Above(Value::Ns(age)),
-        None => results.response.max_ns.map_or_else(
-            || Cell::Absent { because: "no request ended ok".to_owned() },
-            |max| Cell::Figure(Value::Ns(max)),
-        ),
+    let longest = ages(results).filter_map(|ages| ages.max_ns).chain(results.response.max_ns).max();
+    bound(results, longest)
+}
+
+/// The mean of the response time. A lower bound if a request got no response, with its age in place of the time.
+fn response_mean(results: &Results) -> Cell {
+    let sum_of = |times: &Distribution| (times.count, u128::from(times.sum_ns));
+    let all = ages(results).map(sum_of).chain([sum_of(&results.response)]);
+    let (count, sum_ns) = all.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let mean = sum_ns.checked_div(u128::from(count));
+    bound(results, mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX)))
+}
+
+/// The ages of requests without a response when they ended, by outcome.
+fn ages(results: &Results) -> impl Iterator<Item = &Distribution> {
+    results.failed.iter().filter(|(name, _)| is_unanswered(name)).map(|(_, ages)| ages)
+}
+
+/// A response time that requests without a response make a lower bound.
+fn bound(results: &Results, ns: Option<u64>) -> Cell {
+    match ns.map(Value::Ns) {
+        None => Cell::Absent { because: "no request ended ok".to_owned() },
+        Some(time) if unanswered(results) > 0 => Cell::Above(time),
+        Some(time) => Cell::Figure(time),
     }
 }
 
@@ -94,7 +110,7 @@ pub(super) fn response(results: &Results) -> Block {
         title: Phrase::new("response time with 95 % confidence intervals"),
         count: Value::Count(response.count).into(),
         min: Cell::ns(response.min_ns),
-        mean: Cell::ns(response.mean_ns),
+        mean: response_mean(results),
         max: response_max(results),
         percentiles: percentiles.collect(),
     }))

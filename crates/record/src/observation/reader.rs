@@ -3,12 +3,13 @@
 
 use super::*;
 use crate::compatibility::Ignored;
-use crate::escape::{escaped, of_tree};
+use crate::escape::escaped;
 use crate::folder_reader::{
     LONGEST_EVENTS, check_kind, check_zero, each_json_line, each_line, kind_of, read_record,
 };
 use crate::hlog::Decoder;
 use crate::log_reader::{Awaited, read_log};
+use crate::tree;
 
 /// A line of `watch` has about two kilobytes: this is enough for a day and a half at one line per second.
 const LONGEST_SERIES: u64 = 256 << 20;
@@ -45,7 +46,7 @@ impl ObservedLine {
         if let Value::Object(map) = &mut value {
             map.retain(|key, _| !matches!(key.as_str(), "start_ns" | "length_ns" | "logs"));
         }
-        Ok(of_tree(&escaped(value))?)
+        Ok(tree::read(&escaped(value))?)
     }
 }
 
