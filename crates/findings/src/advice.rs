@@ -11,12 +11,7 @@ use crate::view::{Advice, Phrase, Value, phrase};
 use crate::words::{meaning, phase, typical};
 
 /// All advice on a run, the most important first. `verdict` is what the audit found, if it was made.
-pub fn advice(
-    results: &Results,
-    load: &Load,
-    seconds: &[Second],
-    verdict: Option<&Verdict>,
-) -> Vec<Advice> {
+pub fn advice(results: &Results, load: &Load, seconds: &[Second], verdict: Option<&Verdict>) -> Vec<Advice> {
     let view = Run { results, load, seconds, verdict };
     RULES.iter().filter_map(|rule| rule(&view)).collect()
 }

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use intervals::Durations;
+use intervals::hlog::Encoder;
 use serde::Serialize;
 use units::Nanos;
 
-use crate::durations::Durations;
 use crate::error::RecordError;
 use crate::files::{Disk, Files};
-use crate::hlog::{self, Encoder};
+use crate::log_text;
 use crate::record_dir::RecordDir;
 
 pub(crate) const RUN: &str = "run.json";
@@ -59,7 +60,7 @@ impl Commits {
         Ok(Commits {
             path: path.to_owned(),
             files,
-            header: hlog::header(zero),
+            header: log_text::header(zero),
             lengths: BTreeMap::from([(SERIES.to_owned(), 0)]),
             torn: BTreeMap::new(),
             last_start: None,

@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use intervals::{GroupMemory, GroupResources};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
-
-use crate::surroundings::{GroupMemory, GroupResources};
 
 mod codes;
 mod envelope;

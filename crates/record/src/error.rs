@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use intervals::LogDamage;
 use thiserror::Error;
 
 use crate::document::{SCHEMA_VERSION, SchemaVersion};
@@ -77,10 +78,8 @@ pub enum Damage {
     UnknownName { what: &'static str, name: String },
     #[error("{what}")]
     DoesNotAddUp { what: String },
-    #[error("not a line of a histogram log: {what}")]
-    Hlog { what: &'static str },
-    #[error("the histogram cannot be decoded: {what}")]
-    Histogram { what: String },
+    #[error(transparent)]
+    Log(#[from] LogDamage),
 }
 
 impl Damage {

@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use intervals::{Failure, HostSecond, Interval, Outcome, Phase, Series, Timeline};
 use units::{Code, Nanos};
 
 use crate::check::Check;
 use crate::document::*;
 use crate::folder::Event;
-use crate::interval::{Interval, Series};
-use crate::outcome::{Failure, Outcome};
-use crate::phase::Phase;
 use crate::served::{Culprit, Part, Protocol, Served};
-use crate::surroundings::HostSecond;
-use crate::timeline::Timeline;
 
 /// The document as it is written at the start of a run.
 pub(crate) fn document() -> Document {

@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
+use intervals::{Interval, Series};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::commit::{Commits, EVENTS, SERIES};
 use crate::document::Document;
 use crate::error::RecordError;
-use crate::interval::{Interval, Series};
 use crate::observation::disturb::Episode;
 use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use intervals::hlog::Decoder;
+use intervals::{COARSE_DIGITS, DIGITS, Failure, Interval, Outcome, Phase, Series};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,16 +16,11 @@ use units::Nanos;
 use crate::commit::{EVENTS, LONGEST_JSON_LINE, RUN, SERIES};
 use crate::compatibility::Ignored;
 use crate::document::{Document, Envelope, SchemaVersion, State};
-use crate::durations::{COARSE_DIGITS, DIGITS};
 use crate::error::{Damage, RecordError};
 use crate::escape::escaped;
 use crate::folder::Event;
-use crate::hlog::Decoder;
-use crate::interval::{Interval, Series};
 use crate::lines::Lines;
 use crate::log_reader::{Awaited, read_log};
-use crate::outcome::{Failure, Outcome};
-use crate::phase::Phase;
 use crate::record_dir::read_file;
 use crate::series::{ADDENDS, Second};
 use crate::tree;

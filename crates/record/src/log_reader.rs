@@ -2,12 +2,13 @@
 //! series names, with the length, count and sum that the series states. Anything else is damage. Driven by the readers
 //! of records.
 
+use intervals::Durations;
+use intervals::hlog::{self, Decoder};
+
 use std::path::Path;
 
 use crate::commit::SERIES;
-use crate::durations::Durations;
 use crate::error::{Damage, RecordError};
-use crate::hlog::{self, Decoder};
 use crate::lines::Lines;
 
 /// A histogram that a committed interval must have in a log.
@@ -54,7 +55,7 @@ pub(crate) fn read_log(
                 Some(one) if line.start.0 > one.start_ns => Err(missing(one)),
                 _ => check_uncommitted(committed(line.start.0)),
             },
-            Err(damage) => Err(damage),
+            Err(damage) => Err(damage.into()),
         };
         step.map_err(|damage| lines.damaged(damage))?;
     }

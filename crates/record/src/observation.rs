@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use intervals::{DIGITS, Durations};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +16,6 @@ use units::Nanos;
 
 use crate::commit::{Commits, EVENTS, RUN, SERIES};
 use crate::document::{Envelope, RecordKind, State, envelope_of};
-use crate::durations::{DIGITS, Durations};
 use crate::error::{Damage, RecordError};
 use crate::folder::Event;
 

@@ -4,11 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 
+use intervals::{Failure, Outcome, Phase, Timeline};
 use units::{Code, Nanos};
-
-use crate::outcome::{Failure, Outcome};
-use crate::phase::Phase;
-use crate::timeline::Timeline;
 
 /// A single request, as it ended. Intervals contain only sums of such requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use intervals::{
+    Blame, Durations, Failure, HostSecond, Interval, Journey, JourneySeries, LONGEST_REASON, Outcome, Phase,
+    Reason, Series, TargetSeries, WorkerSecond,
+};
 use serde::{Deserialize, Serialize};
 use units::{Code, Nanos};
 
 use crate::document::{CheckSample, CodeCount, OutcomeCount, ReasonCount, TextCodeCount};
-use crate::durations::Durations;
 use crate::error::Damage;
-use crate::interval::{Interval, Journey, JourneySeries, Reason, Series, TargetSeries};
-use crate::outcome::{Blame, Failure, Outcome};
-use crate::phase::Phase;
-use crate::surroundings::{HostSecond, WorkerSecond};
 
 /// One line of `series.ndjson`: an interval without its histograms. Writing it commits the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -428,9 +427,6 @@ pub(crate) fn is_zero(count: &u64) -> bool {
 
 /// Limited by the type of their numbers.
 const TARGETS_MAX: usize = 1 << 16;
-
-/// In bytes. Our own texts have a few words; a server's message is truncated to this.
-pub(crate) const LONGEST_REASON: usize = 200;
 
 impl ResponseNs {
     fn of(durations: &Durations) -> ResponseNs {

@@ -18,7 +18,6 @@ use units::{Bytes, Nanos};
 use crate::environment::Environment;
 use crate::load::{self, LoadSpec, load, window};
 use crate::options::{GivenOptions, or_default};
-use protocols::DriveProtocol;
 use crate::replay::{self, Replayed};
 use crate::requests_file::KeepRequests;
 use crate::scenario_file::{self, Merged};
@@ -26,6 +25,7 @@ use crate::servers::{Servers, servers};
 use crate::sinks::SinkPlan;
 use crate::spec::{Model, Request, RunSpec, UrlRequests};
 use crate::values::{Count, Measured, PaceChoice, StampSource, Written, value};
+use protocols::DriveProtocol;
 
 /// Default time after the end of the schedule in which the last responses may still arrive.
 const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);

@@ -1,10 +1,9 @@
 //! How often the server sent each of its codes: three-digit statuses as numbers, as readers of 1.0 expect them, other
 //! codes as text. Also samples of responses that failed a check.
 
+use intervals::{Interval, Reason};
 use serde::{Deserialize, Serialize};
 use units::Code;
-
-use crate::interval::{Interval, Reason};
 
 /// How many responses carried one three-digit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Tests of the record's writer: crashes at every byte, full disks, occupied directories. Uses recorded writes.
 
+use intervals::{Failure, Outcome, Phase, Timeline};
+
 use std::fs;
 
 use proptest::prelude::*;
@@ -9,9 +11,6 @@ use crate::commit::RUN;
 use crate::files::journal::{Journal, Write, apply};
 use crate::fixture;
 use crate::folder_reader::read;
-use crate::outcome::{Failure, Outcome};
-use crate::phase::Phase;
-use crate::timeline::Timeline;
 
 fn new_folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -202,7 +201,7 @@ prop_compose! {
             interval.record_failure(Failure::new(Outcome::ALL[outcome], Phase::ALL[phase]), Nanos(age));
         }
         let [scheduled, sent, outstanding, bytes_sent, bytes_received, body_bytes, opened, unstamped, moved] = counts;
-        interval.counts = crate::interval::Counts {
+        interval.counts = intervals::Counts {
             retries: unstamped / 5,
             ok: interval.counts.ok,
             scheduled,

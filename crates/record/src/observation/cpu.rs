@@ -3,9 +3,8 @@
 //! Wire types only; the verb fills them, `report` and `explain` read them. Command lines are not recorded, because
 //! people write passwords there.
 
+use intervals::{GroupMemory, GroupResources};
 use serde::{Deserialize, Serialize};
-
-use crate::surroundings::{GroupMemory, GroupResources};
 
 /// What `cpu` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

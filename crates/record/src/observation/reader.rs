@@ -1,13 +1,14 @@
 //! Reads the record of an observation as untrusted input: sizes are limited, names are checked before they become
 //! paths, texts are escaped, and inconsistent figures are an error.
 
+use intervals::hlog::Decoder;
+
 use super::*;
 use crate::compatibility::Ignored;
 use crate::escape::escaped;
 use crate::folder_reader::{
     LONGEST_EVENTS, check_kind, check_zero, each_json_line, each_line, kind_of, read_record,
 };
-use crate::hlog::Decoder;
 use crate::log_reader::{Awaited, read_log};
 use crate::tree;
 

@@ -8,10 +8,10 @@ use units::Nanos;
 pub const LONGEST: Nanos = Nanos::from_secs(3_600);
 
 /// The number of significant digits of a histogram that Parallax records.
-pub(crate) const DIGITS: u8 = 3;
+pub const DIGITS: u8 = 3;
 
 /// The number of significant digits if there are many histograms.
-pub(crate) const COARSE_DIGITS: u8 = 2;
+pub const COARSE_DIGITS: u8 = 2;
 
 /// Durations with three significant digits (HdrHistogram), from 1 ns to 1 h. Those recorded by a JVM, and those of a
 /// run's targets from the 101st on, have two.
@@ -39,7 +39,7 @@ impl Durations {
     }
 
     /// An empty histogram of `digits` significant digits, from 1 to 5.
-    pub(crate) fn with_digits(digits: u8) -> Durations {
+    pub fn with_digits(digits: u8) -> Durations {
         let histogram = Histogram::new_with_bounds(1, LONGEST.0, digits)
             .expect("the bounds are constants that HdrHistogram accepts");
         Durations { histogram, sum_ns: 0, out_of_range: 0 }

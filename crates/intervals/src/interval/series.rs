@@ -77,7 +77,7 @@ pub(super) fn target_digits(number: usize) -> u8 {
 
 impl Series {
     /// The number of significant digits in the histogram.
-    pub(crate) fn digits(self) -> u8 {
+    pub fn digits(self) -> u8 {
         match self {
             Series::Target(target, _) => target_digits(usize::from(target)),
             _ => DIGITS,

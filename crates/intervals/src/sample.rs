@@ -107,6 +107,6 @@ mod tests {
     #[test]
     fn a_sample_is_bounded_and_printable() {
         let (_, got) = check_sample("x", &"\u{1b}[2Jé".repeat(10_000));
-        assert!(got.len() <= crate::series::LONGEST_REASON && !got.contains('\u{1b}'), "{got}");
+        assert!(got.len() <= crate::reason::LONGEST_REASON && !got.contains('\u{1b}'), "{got}");
     }
 }

@@ -165,7 +165,8 @@ impl GroupResources {
 }
 
 impl HostSecond {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing was reported.
+    pub fn is_empty(&self) -> bool {
         *self == HostSecond::default()
     }
 

@@ -1,6 +1,6 @@
 //! One line of a histogram log: HdrHistogram's interval log, version 1.3, with one histogram per line.
 //!
-//! Encodes and decodes lines; the modules of records handle the files. Lines are not written with the `interval_log`
+//! Encodes and decodes lines; the crate `record` handles the files. Lines are not written with the `interval_log`
 //! module of `hdrhistogram`, because that keeps only the milliseconds of a timestamp: a line is matched to its interval
 //! by its start, so all nine digits are needed.
 
@@ -15,11 +15,11 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use units::Nanos;
 
 use crate::durations::{Durations, LONGEST};
-use crate::error::{Damage, RecordError};
+use crate::error::LogDamage;
 
 /// The maximum length of a line of [`Encoder`]: 33 thousand counts of at most nine bytes each, barely compressed, in
 /// base64, are 400 KiB.
-pub(crate) const LONGEST_LINE: u64 = 1 << 20;
+pub const LONGEST_LINE: u64 = 1 << 20;
 
 /// A V2 histogram with our bounds takes at most 40 bytes plus nine for each of its 33 thousand counts.
 const LONGEST_PAYLOAD: u64 = 512 << 10;
@@ -28,61 +28,16 @@ const V2: u32 = 0x1c84_9313;
 const V2_DEFLATE: u32 = 0x1c84_9314;
 const V2_HEADER: usize = 40;
 
-/// The lines before the first interval. `started` is the run's zero in wall-clock time.
-///
-/// Timestamps in the log are offsets from the run's zero. `BaseTime` tells the tools that, which would otherwise guess.
-pub(crate) fn header(started: jiff::Timestamp) -> String {
-    let epoch_s = started.as_millisecond() as f64 / 1e3;
-    format!(
-        "#[Histogram log format version 1.3]\n\
-         #[StartTime: {epoch_s:.3} (seconds since epoch), {started}]\n\
-         #[BaseTime: {epoch_s:.3} (seconds since epoch)]\n\
-         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
-    )
-}
-
-/// One line of [`histogram_log`].
-#[derive(Debug, Clone, Copy)]
-pub struct LogLine<'a> {
-    /// Distinguishes several histograms in one log; tools can select by it.
-    pub tag: Option<&'a str>,
-    pub start: Nanos,
-    pub length: Nanos,
-    pub durations: &'a Durations,
-}
-
-/// A whole log as text, for callers that write no results directory. `started` is the run's zero, in RFC 3339.
-///
-/// # Errors
-///
-/// [`RecordError::StartTime`] if `started` cannot be parsed.
-pub fn histogram_log<'a>(
-    started: &str,
-    lines: impl IntoIterator<Item = LogLine<'a>>,
-) -> Result<String, RecordError> {
-    let zero = started.parse::<jiff::Timestamp>();
-    let zero = zero.map_err(|_| RecordError::StartTime { started: started.to_owned() })?;
-    let mut encoder = Encoder::default();
-    let mut text = header(zero);
-    for line in lines {
-        if let Some(tag) = line.tag {
-            write!(text, "Tag={tag},").expect("a String takes every write");
-        }
-        encoder.line(&mut text, line.start, line.length, line.durations);
-    }
-    Ok(text)
-}
-
 /// Converts histograms to lines, reusing its buffers.
 #[derive(Default)]
-pub(crate) struct Encoder {
+pub struct Encoder {
     serializer: V2DeflateSerializer,
     bytes: Vec<u8>,
 }
 
 impl Encoder {
     /// Appends the line of `durations`, which were recorded from `start` on for `length`.
-    pub(crate) fn line(&mut self, out: &mut String, start: Nanos, length: Nanos, durations: &Durations) {
+    pub fn line(&mut self, out: &mut String, start: Nanos, length: Nanos, durations: &Durations) {
         self.bytes.clear();
         self.serializer
             .serialize(durations.histogram(), &mut self.bytes)
@@ -97,24 +52,28 @@ impl Encoder {
 
 /// One line, with its histogram still encoded.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
-    pub(crate) start: Nanos,
-    pub(crate) length: Nanos,
+pub struct Line<'a> {
+    pub start: Nanos,
+    pub length: Nanos,
     payload: &'a [u8],
 }
 
 /// Splits a line, given without its line feed; `None` for a comment or the legend.
-pub(crate) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, Damage> {
+///
+/// # Errors
+///
+/// When it has not the four fields of a line.
+pub fn parse(line: &[u8]) -> Result<Option<Line<'_>>, LogDamage> {
     if line.starts_with(b"#") || line.starts_with(b"\"StartTimestamp\"") {
         return Ok(None);
     }
     let mut fields = line.split(|&byte| byte == b',');
-    let mut next = || fields.next().ok_or(Damage::Hlog { what: "it has less than four fields" });
+    let mut next = || fields.next().ok_or(LogDamage::Line { what: "it has less than four fields" });
     let (start, length, _max, payload) = (next()?, next()?, next()?, next()?);
     if fields.next().is_some() {
-        return Err(Damage::Hlog { what: "it has more than four fields" });
+        return Err(LogDamage::Line { what: "it has more than four fields" });
     }
-    let seconds = |text| parse_seconds(text).ok_or(Damage::Hlog { what: "a timestamp is not in seconds" });
+    let seconds = |text| parse_seconds(text).ok_or(LogDamage::Line { what: "a timestamp is not in seconds" });
     Ok(Some(Line { start: seconds(start)?, length: seconds(length)?, payload }))
 }
 
@@ -122,7 +81,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, Damage> {
 ///
 /// Every length and every count is checked before [`hdrhistogram`] processes it, since that allocates what a header
 /// claims, and overflows on runs of zeros that are longer than a histogram.
-pub(crate) struct Decoder {
+pub struct Decoder {
     deserializer: Deserializer,
     compressed: Vec<u8>,
     payload: Vec<u8>,
@@ -133,13 +92,18 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     /// A decoder for histograms with that many significant digits, and for no others.
-    pub(crate) fn new(digits: u8) -> Decoder {
+    pub fn new(digits: u8) -> Decoder {
         let slots = Durations::with_digits(digits).histogram().distinct_values() as u64;
         let (compressed, payload) = (Vec::new(), Vec::new());
         Decoder { deserializer: Deserializer::new(), compressed, payload, digits, slots }
     }
 
-    pub(crate) fn decode(&mut self, line: &Line<'_>) -> Result<Histogram<u64>, Damage> {
+    /// The histogram of a line.
+    ///
+    /// # Errors
+    ///
+    /// When it is damaged, or has other bounds.
+    pub fn decode(&mut self, line: &Line<'_>) -> Result<Histogram<u64>, LogDamage> {
         self.inflate(line.payload)?;
         check_header(&self.payload, self.digits)?;
         check_counts(&self.payload[V2_HEADER..], self.slots)?;
@@ -148,7 +112,7 @@ impl Decoder {
     }
 
     /// Stores the V2 form in `payload`.
-    fn inflate(&mut self, base64: &[u8]) -> Result<(), Damage> {
+    fn inflate(&mut self, base64: &[u8]) -> Result<(), LogDamage> {
         self.compressed.clear();
         self.payload.clear();
         STANDARD.decode_vec(base64, &mut self.compressed).map_err(|error| damage(error.to_string()))?;
@@ -170,7 +134,7 @@ impl Decoder {
 
 /// Checks the header of the V2 form, big endian: cookie u32, length of the counts u32, normalizing offset u32,
 /// significant digits u32, lowest u64, highest u64, ratio f64.
-fn check_header(payload: &[u8], digits: u8) -> Result<(), Damage> {
+fn check_header(payload: &[u8], digits: u8) -> Result<(), LogDamage> {
     let u64_at = |at| Some(u64::from(be_u32(payload, at)?) << 32 | u64::from(be_u32(payload, at + 4)?));
     let counts_len = payload.len().saturating_sub(V2_HEADER) as u64;
     let as_ours = be_u32(payload, 0) == Some(V2)
@@ -184,7 +148,7 @@ fn check_header(payload: &[u8], digits: u8) -> Result<(), Damage> {
 }
 
 /// Checks the counts: zig-zag LEB128 numbers of at most nine bytes, each a count or, if negative, a run of zeros.
-fn check_counts(mut bytes: &[u8], slots: u64) -> Result<(), Damage> {
+fn check_counts(mut bytes: &[u8], slots: u64) -> Result<(), LogDamage> {
     let (mut slot, mut total) = (0u64, 0u64);
     while !bytes.is_empty() {
         let (number, rest) = zig_zag(bytes).ok_or_else(|| damage("its last count is torn"))?;
@@ -218,8 +182,8 @@ fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn damage(what: impl Into<String>) -> Damage {
-    Damage::Histogram { what: what.into() }
+fn damage(what: impl Into<String>) -> LogDamage {
+    LogDamage::Histogram { what: what.into() }
 }
 
 /// Prints as seconds with all nine digits.

@@ -1,8 +1,10 @@
 //! The reason of a failure with the server's own message, made safe for a record before anything counts it.
 
 use crate::interval::Reason;
-use crate::series::LONGEST_REASON;
 use units::escape_text;
+
+/// In bytes. Our own texts have a few words; a server's message is truncated to this.
+pub const LONGEST_REASON: usize = 200;
 
 /// `what`, followed by the server's message `words`: control characters are escaped, and the text is truncated to the
 /// 200 bytes that a record keeps.
