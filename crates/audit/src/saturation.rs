@@ -100,7 +100,8 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     if is_client_the_limit(evidence) {
         return None;
     }
-    let head = if shortfall.is_grave() {
+    // Without a response there is no rate at which the server works.
+    let head = if shortfall.is_grave() && evidence.total.counts.ok > 0 {
         let (done, due) = (answered_per_s(evidence), per_s(evidence, shortfall.scheduled));
         let what = if is_queue_in_server(evidence) { "server" } else { "connections" };
         format!("{what} saturated: {} of {}; ", rate(done), rate(due))
@@ -121,14 +122,21 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether most requests took far longer in the server than the fastest did. Otherwise nothing shows that the server
-/// was saturated: a request took no longer than with little load, and more connections might have got more responses.
+/// Whether requests took far longer in the server than the fastest did: most of them, or one without a response on
+/// each connection. Otherwise nothing shows that the server was saturated: a request took no longer than with little
+/// load, and more connections might have got more responses.
 fn is_queue_in_server(evidence: &Evidence<'_>) -> bool {
-    let Some(service) = evidence.total.service() else { return true };
-    match (quantile(service, 50), service.min()) {
-        (Some(median), Some(least)) => median.0 > least.0.saturating_mul(QUEUE_FACTOR),
-        _ => true,
-    }
+    let total = evidence.total;
+    let Some((service, least)) = total.service().and_then(|service| Some((service, service.min()?))) else {
+        return true;
+    };
+    let long = least.0.saturating_mul(QUEUE_FACTOR);
+    let unanswered = [Outcome::RequestTimeout, Outcome::InFlight];
+    let stuck = unanswered.into_iter().filter_map(|outcome| total.failed(outcome)).filter(|ages| {
+        // Their ages include the time in the pool, so the youngest has to be old.
+        ages.count() >= evidence.slots && ages.min().is_some_and(|age| age.0 > long)
+    });
+    stuck.count() > 0 || quantile(service, 50).is_none_or(|median| median.0 > long)
 }
 
 /// Whether this client had more to do than it could, and left its connections idle in the meantime.

@@ -76,7 +76,7 @@ units::named_enum! {
         Throttled = "throttled",
         Disk = "disk",
         Lock = "lock",
-        /// The server waited for another server.
+        /// Its thread slept on another socket, or polled: for another server, or for a timer of its event loop.
         Upstream = "upstream",
         OtherBlocked = "other_blocked",
         /// No thread worked on it, and its thread did nothing else that was seen.
@@ -120,12 +120,12 @@ impl Segment {
             Segment::Throttled => "out of CPU quota",
             Segment::Disk => "blocked on a disk",
             Segment::Lock => "blocked on a lock",
-            Segment::Upstream => "blocked on another connection",
+            Segment::Upstream => "on another socket, or polling",
             Segment::OtherBlocked => "blocked: sleep, pipe, unknown",
             Segment::LoopWait => "no thread works on it",
             Segment::ToClient => "network, to the client",
             Segment::Network => "network, both ways",
-            Segment::ServerAndNetwork => "not seen at the server",
+            Segment::ServerAndNetwork => "server and network, undivided",
             Segment::ClientLag => "client late to read it",
         }
     }

@@ -193,7 +193,7 @@ pub(crate) const RULES: &[Rule] = &[
         Place::HandlerBlocked,
         &[Segment::Upstream],
         Fact::Any,
-        "The server waits for another server: {lead} per request on another connection; blocked in total {mean}, {share}.",
+        "The server waits for another server, or for a timer of its event loop: {lead} per request on another socket or polling; blocked in total {mean}, {share}.",
     ),
     rule(
         "blocked-behind",

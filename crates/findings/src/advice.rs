@@ -119,6 +119,18 @@ impl Run<'_> {
         (times > FLAT).then_some((times, shortest))
     }
 
+    /// How many requests were sent and got no response.
+    fn sent_without_response(&self) -> u64 {
+        [Outcome::RequestTimeout, Outcome::InFlight].map(|outcome| self.ended_in(outcome)).iter().sum()
+    }
+
+    /// Whether a few slow requests make up most of the time for which connections are occupied, as when a server
+    /// stalls.
+    fn is_hold_of_a_few(&self) -> bool {
+        let median = typical(&self.results.service).unwrap_or_default();
+        self.mean_hold().is_some_and(|mean| mean.0 / 2 > median.0)
+    }
+
     /// How long one request occupies a connection, on average: its phases after `pool_wait`.
     fn mean_hold(&self) -> Option<Nanos> {
         let held = Phase::ALL.into_iter().filter(|phase| *phase > Phase::PoolWait);
@@ -229,6 +241,10 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     if view.is_client_the_limit() {
         return None;
     }
+    // What they occupied a connection for is unknown.
+    if view.sent_without_response() * 100 > view.results.totals.ok {
+        return None;
+    }
     let (waited, took) = view.wait_and_service()?;
     let connections = view.load.connections;
     // If the rate changes, the pool has to carry the highest.
@@ -239,7 +255,7 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     };
     // Only if more connections would help is the pool to blame alone.
     let what = match sizing {
-        Sizing::Asks { .. } if view.service_growth().is_none() => {
+        Sizing::Asks { .. } if view.service_growth().is_none() && !view.is_hold_of_a_few() => {
             "The pool, not the server: requests waited "
         }
         _ => "Requests waited ",
@@ -363,7 +379,9 @@ fn client_reads_late(view: &Run<'_>) -> Option<Advice> {
 }
 
 fn connections_not_kept(view: &Run<'_>) -> Option<Advice> {
-    let (opened, ok) = (view.passed(Phase::Connect), view.results.totals.ok);
+    // After a timeout the client closes the connection itself.
+    let closed = view.ended_in(Outcome::RequestTimeout);
+    let (opened, ok) = (view.passed(Phase::Connect).saturating_sub(closed), view.results.totals.ok);
     // Each connection is opened once in any run; a short run opens them on most of its requests.
     if opened * 2 < ok || opened <= view.load.connections {
         return None;

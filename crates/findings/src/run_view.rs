@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use record::document::{
-    Document, EffectiveOption, Load, Model, OptionSource, QuantileValue, Results, TargetResult,
+    Document, EffectiveOption, Model, OptionSource, QuantileValue, Results, TargetResult,
 };
 use record::{JourneySecond, Second};
 use units::Nanos;
@@ -40,13 +40,13 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
     let mut subject = heading::subject(document);
     let host = heading::host(document);
     if let Some(results) = &document.results {
-        view.headline = Some(headline(results, &document.load));
+        view.headline = Some(headline(results, document));
         view.sections.push(Section::new("phases", times::phases(results)));
         view.sections.extend(advice_section(results, document, run.seconds));
         view.sections.push(Section::new("outcomes", outcomes(results)));
         view.sections.extend(targets(&document.subject.targets, results));
         view.sections.extend(journeys(results));
-        view.sections.extend(throughput(run.seconds, &document.load));
+        view.sections.extend(throughput(run.seconds, document));
         view.sections.push(Section::detail("response", vec![times::response(results)]));
         let mut details = vec![requests(results)];
         details.extend(cost(results, document));
@@ -65,16 +65,21 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
     view
 }
 
-fn headline(results: &Results, load: &Load) -> Headline {
+fn headline(results: &Results, document: &Document) -> Headline {
     let totals = &results.totals;
+    let is_mixed = has_single_requests_too(document);
     let quantile = |q| percentile(&results.response, q);
     // A single request has a response time, but no rate.
     let has_rate = totals.scheduled > 1;
     let because = || Cell::Absent { because: "a single request has no rate".to_owned() };
     Headline {
         rate: if has_rate { Value::PerSecond(totals.throughput_per_s).into() } else { because() },
-        journey_rate: totals.journeys_per_s.map(|per_s| Value::PerSecond(per_s).into()),
-        asked: load.rate_per_s.filter(|_| has_rate).map(|per_s| Value::PerSecond(per_s).into()),
+        journey_rate: totals.journeys_per_s.filter(|_| !is_mixed).map(|per_s| Value::PerSecond(per_s).into()),
+        asked: document
+            .load
+            .rate_per_s
+            .filter(|_| has_rate && !is_mixed)
+            .map(|per_s| Value::PerSecond(per_s).into()),
         response_p50: quantile(0.5),
         response_p90: quantile(0.9),
         response_p99: quantile(0.99),
@@ -83,6 +88,15 @@ fn headline(results: &Results, load: &Load) -> Headline {
         error_share: Value::Share(share(totals.failed, totals.scheduled)).into(),
         requests: Some(Value::Count(totals.scheduled).into()),
     }
+}
+
+/// Whether a scenario has single requests besides its journeys. The requested rate is that of both together, which is
+/// neither the rate of journeys nor that of requests.
+fn has_single_requests_too(document: &Document) -> bool {
+    let steps =
+        document.subject.journeys.iter().map(|journey| (journey.last + 1).saturating_sub(journey.first));
+    let steps: u64 = steps.sum();
+    (1..document.subject.request_kinds).contains(&steps)
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -273,7 +287,7 @@ fn journeys(results: &Results) -> Option<Section> {
 }
 
 /// Throughput over the run; `None` unless there are at least two whole intervals.
-fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
+fn throughput(seconds: &[Second], document: &Document) -> Option<Section> {
     if seconds.len() < 2 {
         return None;
     }
@@ -282,10 +296,11 @@ fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
         [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
         _ => seconds,
     };
-    // If there are journeys, the rate is that of journeys, so it is compared with journeys.
-    let has_journeys = seconds.iter().any(|second| !second.journeys.is_empty());
+    // If there are only journeys, the rate is that of journeys, so it is compared with journeys.
+    let is_mixed = has_single_requests_too(document);
+    let has_journeys = !is_mixed && seconds.iter().any(|second| !second.journeys.is_empty());
     let mut title = Phrase::new(if has_journeys { "journeys completed per second" } else { "ok per second" });
-    if let Some(per_s) = load.rate_per_s {
+    if let Some(per_s) = document.load.rate_per_s.filter(|_| !is_mixed) {
         title = title.then(", ", phrase!("{asked} requested", asked = Value::PerSecond(per_s)));
     }
     let point = |second: &Second| {

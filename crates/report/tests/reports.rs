@@ -381,12 +381,12 @@ fn an_interrupted_run() {
         &run.text(Style::PLAIN),
         &expect![[r#"
             valid: 100/s ok of 100/s requested
-            response  p50 5.51 ms   p90 5.91 ms   p99 6.00 ms   max 6.01 ms
+            response  p50 5.51 ms   p90 5.91 ms   p99 6.00 ms   max > 6.01 ms
             errors    1 of 401 requests (0.2 %)
               checks not made: drift, independence (3 full seconds, needs 8)
 
                                                         share     p50       p90       p99     p99.9       max
-              response     seen by the user                      5.51 ms   5.91 ms   6.00 ms  too few    6.01 ms
+              response     seen by the user                      5.51 ms   5.91 ms   6.00 ms  too few  > 6.01 ms
               service      sent to arrived                       5.51 ms   5.91 ms   6.00 ms  too few    6.00 ms
               schedule_lag client                      < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
               pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us

@@ -29,6 +29,9 @@ pub fn result(search: &Search, probes: &[ProbeResult], allowed: usize) -> Search
         }
         _ if result.given_up => disturbance(probes),
         (Some(fails), Some(why)) => format!("at {fails}/s {why}"),
+        _ if probes.last().is_some_and(|probe| probe.says == ProbeOutcome::Interrupted) => {
+            "it was interrupted".to_owned()
+        }
         (None, _) if result.holds.is_none() && probes.len() < allowed => {
             "too few requests succeeded at the first rate".to_owned()
         }
