@@ -443,6 +443,13 @@ impl RunSpec {
         let value: Value = serde_json::from_str(text).context("the spec is not JSON")?;
         for option in OPTIONS {
             for path in option.paths {
+                // Otherwise a list is read as a group without names: `[]` has no fields, so all of them are absent.
+                for group in path.match_indices('/').map(|(at, _)| &path[..at]) {
+                    let what = group.trim_start_matches('/').replace('/', ".");
+                    let is_group = value.pointer(group).is_none_or(Value::is_object);
+                    ensure!(is_group || what.is_empty(), "{what} must be an object");
+                    ensure!(is_group, "a spec must be a JSON object, as --print-spec prints it");
+                }
                 let values = match value.pointer(path) {
                     Some(Value::Array(list)) => list.as_slice(),
                     Some(one) => std::slice::from_ref(one),
