@@ -54,6 +54,10 @@ const LINES: [&[&str]; 5] = [
         "--no-tui",
         "--otlp",
         "http://h",
+        "--on-invalid",
+        "retry:3",
+        "--record-mode",
+        "0640",
     ],
 ];
 
