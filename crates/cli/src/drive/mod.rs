@@ -119,6 +119,10 @@ fn order(args: &Args, given: &GivenOptions) -> anyhow::Result<Order> {
         );
     }
     ensure!(
+        !(args.dry_run && args.print_spec),
+        "--dry-run cannot be used with --print-spec: each prints something else, and sends nothing"
+    );
+    ensure!(
         !(args.calibrate && args.search.is_some()),
         "--search cannot be used with --calibrate, which makes its own search"
     );

@@ -414,6 +414,15 @@ fn a_printed_spec_has_every_option() {
 }
 
 #[test]
+fn a_dry_run_prints_no_spec() {
+    let line: Line = &[("url", "one.toml"), ("dry-run", "true")];
+    let folder = tempfile::tempdir().unwrap();
+    files(folder.path());
+    let error = effect_of_line(line, ("print-spec", Some("true")), folder.path()).unwrap_err().to_string();
+    assert!(error.starts_with("--dry-run cannot be used with --print-spec"), "{error}");
+}
+
+#[test]
 fn a_refused_url_is_called_so() {
     let mut given = GivenOptions::default();
     given.set("url", ["http://127.0.0.1:1/"]);
