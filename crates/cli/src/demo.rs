@@ -9,7 +9,6 @@ use run::effective::EffectiveOptions;
 use run::folder::new_folder;
 use run::options::GivenOptions;
 use run::prepare::prepare;
-use run::values::OnInvalid;
 use target::{Options, Server};
 
 use crate::drive;
@@ -77,5 +76,5 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let completed = conduct(&prepared, with)?;
     drop(server);
     printed(report::text(&findings::demo_view(&drive::record_of(&completed)), &mut out, style))?;
-    drive::conclude(&prepared.spec, completed, OnInvalid::Fail)
+    drive::conclude(&prepared.spec, completed)
 }

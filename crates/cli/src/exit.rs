@@ -67,6 +67,11 @@ impl Exit {
         }
     }
 
+    /// The exit status for an observer: Ctrl-C is the usual end of one without a given end.
+    pub fn of_observer(has_end: bool, is_stopped: bool) -> Exit {
+        if has_end && is_stopped { Exit::Interrupted } else { Exit::Done }
+    }
+
     /// The exit status for an import.
     pub fn of_import(import: &Import) -> Exit {
         match import.verdict.as_ref().map_or(VerdictWord::Invalid, |verdict| verdict.word) {
@@ -116,6 +121,14 @@ mod tests {
             reason: None,
         }];
         document
+    }
+
+    /// If this fails, a script takes half of a measurement for the whole.
+    #[test]
+    fn an_observer_that_is_stopped_before_its_end_is_interrupted() {
+        assert_eq!(Exit::of_observer(true, true), Exit::Interrupted);
+        assert_eq!(Exit::of_observer(true, false), Exit::Done);
+        assert_eq!(Exit::of_observer(false, true), Exit::Done);
     }
 
     /// If this fails, a CI job mistakes an invalid measurement for a slow server.

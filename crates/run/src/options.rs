@@ -17,12 +17,13 @@ use schedule::{Jitter, Speed, Think};
 use serde_json::{Map, Value};
 use units::{Bytes, Rate};
 
+use crate::record_mode::RecordMode;
 use crate::replay::Methods;
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, ListenAddress, Measured, PaceChoice, Pid, Resolve, Spacing, StageText,
-    StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
+    Count, Drain, HttpChoice, Length, ListenAddress, Measured, OnInvalid, PaceChoice, Pid, Resolve, Spacing,
+    StageText, StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
 };
 
 /// Options that a mode uses or refuses together.
@@ -53,7 +54,7 @@ pub enum Group {
     Tls,
     /// Timeouts, and the largest response.
     Limits,
-    /// Conditions that fail the run.
+    /// What fails the run: conditions, and an invalid measurement.
     Thresholds,
     /// CPU time of the server's processes.
     ServerCpu,
@@ -63,7 +64,7 @@ pub enum Group {
     Requests,
     /// Where figures are sent during the run.
     Sinks,
-    /// The results directory.
+    /// The results directory, and its permissions.
     Folder,
     /// Results as JSON.
     Json,
@@ -168,6 +169,7 @@ pub static OPTIONS: &[RunOption] = &[
     option(("expect-body-contains", G::Expectation, &["/checks/expect_body_contains"], One, None, reads::<String>)),
     option(("expect-sha256", G::Expectation, &["/checks/expect_sha256"], One, None, reads::<Sha256Digest>)),
     option(("fail-if", G::Thresholds, &["/checks/fail_if"], List, None, reads::<Condition>)),
+    option(("on-invalid", G::Thresholds, &["/checks/on_invalid"], One, Some("fail"), reads::<OnInvalid>)),
     option(("max-head", G::Limits, &["/checks/max_head"], One, Some("64KiB"), reads::<Bytes>)),
     option(("max-body", G::Limits, &["/checks/max_body"], One, Some("1GiB"), reads::<Bytes>)),
     option(("timeout", G::Limits, &["/limits/timeout"], One, Some("30s"), reads::<Timeout>)),
@@ -185,6 +187,7 @@ pub static OPTIONS: &[RunOption] = &[
     option(("jsonl", G::Sinks, &["/sinks/jsonl"], One, None, reads::<String>)),
     option(("csv", G::Sinks, &["/sinks/csv"], One, None, reads::<String>)),
     option(("output", G::Folder, &["/output/folder"], One, None, reads::<String>)),
+    option(("record-mode", G::Folder, &["/output/record_mode"], One, None, reads::<RecordMode>)),
     option(("no-record", G::Requests, &["/output/no_record"], Flag, Some(""), reads::<bool>)),
     option(("requests", G::Requests, &["/output/requests"], One, None, reads::<KeepRequests>)),
     option(("json", G::Json, &["/output/json"], Flag, Some(""), reads::<bool>)),
@@ -342,7 +345,7 @@ impl GivenOptions {
 
     /// Refuses options that exclude each other, and options that need another one that is missing.
     fn check_together(&self) -> anyhow::Result<()> {
-        const EXCLUSIVE: [(&str, &str); 16] = [
+        const EXCLUSIVE: [(&str, &str); 17] = [
             ("rate", "stage"),
             ("replay", "stage"),
             ("rate", "replay"),
@@ -356,6 +359,7 @@ impl GivenOptions {
             ("jitter", "stage"),
             ("arrivals", "replay"),
             ("no-record", "output"),
+            ("no-record", "record-mode"),
             ("no-record", "requests"),
             ("no-record", "watch"),
             ("no-record", "profile"),
@@ -443,6 +447,13 @@ impl RunSpec {
         let value: Value = serde_json::from_str(text).context("the spec is not JSON")?;
         for option in OPTIONS {
             for path in option.paths {
+                // Otherwise a list is read as a group without names: `[]` has no fields, so all of them are absent.
+                for group in path.match_indices('/').map(|(at, _)| &path[..at]) {
+                    let what = group.trim_start_matches('/').replace('/', ".");
+                    let is_group = value.pointer(group).is_none_or(Value::is_object);
+                    ensure!(is_group || what.is_empty(), "{what} must be an object");
+                    ensure!(is_group, "a spec must be a JSON object, as --print-spec prints it");
+                }
                 let values = match value.pointer(path) {
                     Some(Value::Array(list)) => list.as_slice(),
                     Some(one) => std::slice::from_ref(one),

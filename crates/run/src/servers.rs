@@ -35,7 +35,7 @@ impl Servers {
     ///
     /// # Errors
     ///
-    /// For options of TLS or HTTP/2 that no server uses.
+    /// For options of TLS, of one version of HTTP or of TCP that no server uses.
     pub fn refuse_unused(&self, spec: &RunSpec) -> anyhow::Result<()> {
         let is_secure = self.plans.iter().any(|plan| plan.url.scheme() == Scheme::Https);
         ensure!(
@@ -49,6 +49,17 @@ impl Servers {
             "--streams is for HTTP/2, and all servers use HTTP/1.1; write --pipeline {0}, or --http h2c \
              (over https:// --http 2) with it",
             streams
+        );
+        let pipeline = or_default::<Count>(&spec.pool.pipeline, "pipeline").0;
+        let has_pipelines = self.plans.iter().any(|plan| plan.version != HttpVersion::Http2);
+        ensure!(
+            has_pipelines || pipeline == 1,
+            "--pipeline is for HTTP/1.1, and all servers use HTTP/2; write --streams {pipeline}"
+        );
+        let has_addresses = self.plans.iter().any(|plan| plan.url.socket().is_none());
+        ensure!(
+            has_addresses || spec.connection.source.is_empty(),
+            "--source is for TCP, and all servers have a Unix domain socket; leave it out"
         );
         Ok(())
     }
@@ -77,8 +88,8 @@ pub fn servers(urls: Vec<Url>, spec: &RunSpec) -> anyhow::Result<Servers> {
 pub fn refuse_strange(urls: &[Url], spec: &RunSpec) -> anyhow::Result<()> {
     for resolve in &spec.connection.resolve {
         ensure!(
-            urls.iter().any(|url| resolve.value.is_for(url)),
-            "--resolve has a host and port that no URL has; use those of a URL"
+            urls.iter().any(|url| url.socket().is_none() && resolve.value.is_for(url)),
+            "--resolve has a host and port that no URL has over TCP; use those of a URL"
         );
     }
     Ok(())
@@ -207,6 +218,9 @@ mod tests {
         let sourced =
             planned(&["http://127.0.0.1/", "--source", "127.0.0.2", "--source", "127.0.0.3"]).unwrap();
         assert_eq!(sourced.peers[0].sources.len(), 2);
+        // One server that uses the option is enough.
+        planned(&["http://127.0.0.1/", "unix:/x.sock:/path", "--source", "127.0.0.2"]).unwrap();
+        planned(&["https://h/", "-k", "--pipeline", "5"]).unwrap();
     }
 
     #[test]
@@ -234,7 +248,11 @@ mod tests {
             (&["http://h/", "--tls-resumption", "off"], "leave them out"),
             (&["http://h/", "--streams", "4"], "--pipeline 4"),
             (&["https://h/", "-k", "--http", "1.1", "--streams", "4"], "--http 2"),
+            (&["http://h/", "--http", "h2c", "--pipeline", "5"], "--streams 5"),
+            (&["https://h/", "-k", "--http", "2", "--pipeline", "5"], "--streams 5"),
             (&["http://h/", "--resolve", "g:80:127.0.0.1"], "use those of a URL"),
+            (&["unix:/x.sock:/path", "--resolve", "localhost:80:127.0.0.1"], "use those of a URL"),
+            (&["unix:/x.sock:/path", "--source", "127.0.0.1"], "leave it out"),
             (&["http://127.0.0.1/", "--source", "::1"], "same family"),
             (&["https://h/", "--cacert", "/nowhere"], "cannot read `/nowhere`"),
             (&["https://h/", "--cacert", "/dev/null"], "cannot use `/dev/null`"),

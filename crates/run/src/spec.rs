@@ -14,10 +14,11 @@ use schedule::{Jitter, Speed, Think};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate};
 
+use crate::record_mode::RecordMode;
 use crate::requests_file::KeepRequests;
 use crate::values::{
-    Count, Drain, HttpChoice, Length, ListenAddress, Measured, PaceChoice, Pid, Resolve, Spacing, StageText,
-    StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
+    Count, Drain, HttpChoice, Length, ListenAddress, Measured, OnInvalid, PaceChoice, Pid, Resolve, Spacing,
+    StageText, StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
 };
 
 /// Declares a group of options: a struct whose fields may all be absent.
@@ -276,6 +277,8 @@ group! {
         expect_sha256: Given<Sha256Digest>,
         /// Conditions that fail the run: `response.p99 > 50ms`.
         fail_if: List<Condition>,
+        /// What to do if the measurement is invalid: fail, warn, retry:2.
+        on_invalid: Given<OnInvalid>,
         /// Largest header of a response.
         max_head: Given<Bytes>,
         /// Largest body of a response.
@@ -326,6 +329,8 @@ group! {
     Output {
         /// The results directory.
         folder: Option<String>,
+        /// Permissions of the record's files: 600, 640, 644.
+        record_mode: Given<RecordMode>,
         /// Keep no record after the report.
         no_record: bool,
         /// Which requests to keep: all, slowest=100, sample=1%.

@@ -90,8 +90,8 @@ pub struct TimingArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub count: Option<u64>,
 
-    /// Print the schedule, and disturb nothing.
-    #[arg(long)]
+    /// Print the schedule as text, and disturb nothing; no record is kept.
+    #[arg(long, conflicts_with_all = ["output", "record_mode", "json"])]
     pub dry_run: bool,
 
     /// Results directory [default: a new one under parallax-runs/].
@@ -349,7 +349,20 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
     use super::*;
+
+    #[test]
+    fn a_dry_run_refuses_the_options_of_a_record() {
+        let line = ["parallax", "disturb", "cpu", "-d", "1s", "--dry-run"];
+        let parsed = |more: &[&str]| crate::Cli::command().try_get_matches_from([&line, more].concat());
+        parsed(&[]).unwrap();
+        for more in [&["--json"][..], &["-o", "x"], &["--record-mode", "600"]] {
+            assert_eq!(parsed(more).unwrap_err().kind(), ErrorKind::ArgumentConflict, "{more:?}");
+        }
+    }
 
     #[test]
     fn shares_and_rates_are_read_as_people_write_them() {

@@ -3,7 +3,7 @@
 use clap::ValueHint;
 use clap::builder::PossibleValue;
 use run::options::default;
-use run::values::{Count, Length, OnInvalid};
+use run::values::{Count, Length};
 use units::Rate;
 
 use super::connect_args::{ConnectArgs, text};
@@ -237,8 +237,8 @@ pub struct Args {
 
     /// What to do if the measurement is invalid: fail exits with 3, warn lets --fail-if alone decide, retry:N repeats
     /// the run up to N times before it exits with 3. With -o DIR the repeated runs are in DIR-2, DIR-3 and so on.
-    #[arg(long, value_name = "WHAT", default_value = "fail", help_heading = "Checks")]
-    pub on_invalid: OnInvalid,
+    #[arg(long, value_name = "WHAT", default_value = default("on-invalid"), value_parser = text("on-invalid"), help_heading = "Checks")]
+    on_invalid: Option<String>,
 
     /// Measure CPU time, memory, page faults and storage I/O of these server processes on this host, with their
     /// descendants, during the run: PID, only:PID without descendants, cgroup:PATH, or unit:NAME for a systemd unit.
@@ -290,7 +290,8 @@ pub struct Args {
     output: Option<String>,
 
     #[command(flatten)]
-    pub record_mode: crate::record_mode::RecordModeArg,
+    record_mode: crate::record_mode::RecordModeArg,
+
     /// Keep no record: print the report only.
     #[arg(long, help_heading = "Output")]
     no_record: bool,

@@ -19,9 +19,11 @@ use run::conduct::{CompletedRun, Conduct, conduct};
 use run::effective::EffectiveOptions;
 use run::folder::new_folder;
 use run::mode::Mode;
-use run::options::GivenOptions;
+use run::options::{GivenOptions, or_default};
 use run::prepare::{PreparedRun, prepare};
+use run::record_mode::{self, RecordMode};
 use run::scenario_file::names_scenario;
+use run::search::SearchRequest;
 use run::spec::RunSpec;
 use run::values::OnInvalid;
 
@@ -40,25 +42,53 @@ use crate::{signals, terminal};
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been sent then.
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
-    args.record_mode.apply();
-    let (given, mode) = plan(args, line)?;
-    match mode {
-        Mode::Calibrate => calibrate::run(&given),
-        Mode::Search => search::run(args, given, given::other_options(line)),
-        Mode::Run | Mode::Scenario => one_run(args, &given, line),
+    let (given, order) = plan(args, line)?;
+    record_mode::apply(given_record_mode(&given));
+    match order {
+        Order::Calibrate => calibrate::run(&given),
+        Order::Search(request) => search::run(&request, given, given::other_options(line)),
+        Order::Run | Order::DryRun | Order::PrintSpec => one_run(&order, &given, line),
     }
 }
 
-/// The options, and the mode in which they are used.
+/// What is done with the options of a run.
+#[derive(Debug)]
+pub enum Order {
+    Run,
+    /// Print the first journeys of a scenario.
+    DryRun,
+    /// Print the spec.
+    PrintSpec,
+    Search(SearchRequest),
+    Calibrate,
+}
+
+impl Order {
+    fn mode(&self, given: &GivenOptions) -> Mode {
+        match self {
+            Order::Search(_) => Mode::Search,
+            Order::Calibrate => Mode::Calibrate,
+            _ if given.names_scenario() => Mode::Scenario,
+            _ => Mode::Run,
+        }
+    }
+}
+
+/// The options, and what is done with them.
 ///
 /// # Errors
 ///
-/// One line for options that the mode does not use, and for a spec that cannot be read.
-pub fn plan(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<(GivenOptions, Mode)> {
+/// One line for options that are not used, and for a spec that cannot be read.
+pub fn plan(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<(GivenOptions, Order)> {
     let given = merged(args, line)?;
-    let mode = mode(args, &given)?;
-    mode.check(&given)?;
-    Ok((given, mode))
+    let order = order(args, &given)?;
+    order.mode(&given).check(&given)?;
+    Ok((given, order))
+}
+
+/// The given permissions of a record; its text has been checked.
+fn given_record_mode(given: &GivenOptions) -> Option<RecordMode> {
+    given.0.get("record-mode")?.texts.last()?.parse().ok()
 }
 
 /// The options given on the command line, which override those of a spec.
@@ -75,7 +105,7 @@ fn merged(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<GivenOptions> {
     Ok(given)
 }
 
-fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
+fn order(args: &Args, given: &GivenOptions) -> anyhow::Result<Order> {
     let urls = given.0.get("url").map_or(&[][..], |url| &url.texts);
     let is_scenario = names_scenario(urls)?;
     for (is_set, option) in [(args.dry_run, "--dry-run"), (args.print_spec, "--print-spec")] {
@@ -89,46 +119,55 @@ fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
         );
     }
     ensure!(
+        !(args.dry_run && args.print_spec),
+        "--dry-run cannot be used with --print-spec: each prints something else, and sends nothing"
+    );
+    ensure!(
         !(args.calibrate && args.search.is_some()),
         "--search cannot be used with --calibrate, which makes its own search"
     );
     if args.calibrate {
-        return Ok(Mode::Calibrate);
+        return Ok(Order::Calibrate);
     }
     ensure!(
         !urls.is_empty() || given.has("targets"),
         "nothing to request; give a URL, a scenario file that ends in .toml, --targets FILE or --spec FILE; see --help"
     );
-    if args.search.is_some() {
-        return Ok(Mode::Search);
+    if let Some(request) = search::request(args) {
+        return Ok(Order::Search(request));
     }
     ensure!(is_scenario || !args.dry_run, "--dry-run needs a scenario; give a file that ends in .toml");
-    Ok(if is_scenario { Mode::Scenario } else { Mode::Run })
+    Ok(match args {
+        Args { dry_run: true, .. } => Order::DryRun,
+        Args { print_spec: true, .. } => Order::PrintSpec,
+        _ => Order::Run,
+    })
 }
 
 /// The number of journeys that `--dry-run` prints: enough to see a mix and its data; `scenario check -n` prints more.
 const JOURNEYS_SHOWN: u64 = 5;
 
-fn one_run(args: &Args, given: &GivenOptions, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+fn one_run(order: &Order, given: &GivenOptions, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     // The `[run]` part of a scenario file is part of its spec.
     let spec = if given.names_scenario() { run::scenario_file::merge(given)?.spec } else { given.spec()? };
     let process = Process::new();
     let environment = process.environment();
     let prepared = prepare(&spec, &environment)?;
-    if args.print_spec {
-        printed(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&spec)?))?;
-        return Ok(Exit::Done);
-    }
-    if args.dry_run {
-        return show(&prepared, JOURNEYS_SHOWN);
+    match order {
+        Order::PrintSpec => {
+            printed(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&spec)?))?;
+            return Ok(Exit::Done);
+        }
+        Order::DryRun => return show(&prepared, JOURNEYS_SHOWN),
+        _ => {}
     }
     let stop = signals::stop_flag()?;
     let mut attempt = 1;
     loop {
         let controls = Arc::new(Controls::new(Arc::clone(&stop)));
         let options = given::other_options(line);
-        let exit = attempted(&prepared, attempt, (&controls, options), args.on_invalid)?;
-        match args.on_invalid {
+        let exit = attempted(&prepared, attempt, (&controls, options))?;
+        match on_invalid(&spec) {
             OnInvalid::Retry(times) if exit == Exit::Invalid && attempt <= times => {
                 report_line(format_args!(
                     "the measurement is invalid: repeating the run ({attempt} of {times})"
@@ -145,7 +184,6 @@ fn attempted(
     prepared: &PreparedRun,
     attempt: u64,
     (controls, options): (&Arc<Controls>, EffectiveOptions),
-    on_invalid: OnInvalid,
 ) -> anyhow::Result<Exit> {
     let process = Process::new();
     let output = &prepared.spec.output;
@@ -181,7 +219,11 @@ fn attempted(
         Some(why) if !output.json => report_line(why),
         _ => printed(print(&prepared.spec, &completed))?,
     }
-    conclude(&prepared.spec, completed, on_invalid)
+    conclude(&prepared.spec, completed)
+}
+
+fn on_invalid(spec: &RunSpec) -> OnInvalid {
+    or_default(&spec.checks.on_invalid, "on-invalid")
 }
 
 /// Prints what a scenario would send.
@@ -233,7 +275,7 @@ pub fn record_of(completed: &CompletedRun) -> RunRecord<'_> {
 /// # Errors
 ///
 /// When the record is incomplete.
-pub fn conclude(spec: &RunSpec, completed: CompletedRun, on_invalid: OnInvalid) -> anyhow::Result<Exit> {
+pub fn conclude(spec: &RunSpec, completed: CompletedRun) -> anyhow::Result<Exit> {
     if let Some(Err(error)) = completed.server.map(|server| explain(spec, &completed.folder, server?)) {
         report_line(format_args!("--watch: {error:#}"));
     }
@@ -245,7 +287,7 @@ pub fn conclude(spec: &RunSpec, completed: CompletedRun, on_invalid: OnInvalid) 
     }
     match completed.write_error {
         Some(error) => Err(error).context("the record is incomplete"),
-        None if on_invalid == OnInvalid::Warn => Ok(Exit::of_believed(&completed.document)),
+        None if on_invalid(spec) == OnInvalid::Warn => Ok(Exit::of_believed(&completed.document)),
         None => Ok(Exit::of(&completed.document)),
     }
 }

@@ -14,21 +14,25 @@ use crate::exit::Exit;
 use crate::output::printed;
 use crate::{signals, terminal};
 
-/// Searches for the maximum rate, writes the record and prints the result.
-///
-/// # Errors
-///
-/// Wrong usage or a problem of this host, in one line.
-pub fn run(args: &Args, given: GivenOptions, options: EffectiveOptions) -> anyhow::Result<Exit> {
-    let request = SearchRequest {
-        objective: args.search.clone().unwrap_or_default(),
+/// The search that the options ask for, if they ask for one.
+pub fn request(args: &Args) -> Option<SearchRequest> {
+    Some(SearchRequest {
+        objective: args.search.clone()?,
         from: args.search_from,
         to: args.search_to,
         tolerance: args.search_tolerance.0,
         probe_duration: args.probe_duration,
         probes: args.probes,
-    };
-    let plan = SearchPlan::of(&request)?;
+    })
+}
+
+/// Searches for the maximum rate, writes the record and prints the result.
+///
+/// # Errors
+///
+/// Wrong usage or a problem of this host, in one line.
+pub fn run(request: &SearchRequest, given: GivenOptions, options: EffectiveOptions) -> anyhow::Result<Exit> {
+    let plan = SearchPlan::of(request)?;
     let SearchOutput { json, quiet, no_color, folder } = SearchOutput::of(&given);
     let folder = folder.unwrap_or_else(new_folder);
     let process = Process::new();

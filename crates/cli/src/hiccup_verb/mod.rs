@@ -53,8 +53,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let has_end = args.duration.is_some() || !args.command.is_empty();
     Ok(match measured.exit_code {
         Some(code) => Exit::Command(code),
-        None if has_end && stop.load(Ordering::Relaxed) => Exit::Interrupted,
-        None => Exit::Done,
+        None => Exit::of_observer(has_end, stop.load(Ordering::Relaxed)),
     })
 }
 

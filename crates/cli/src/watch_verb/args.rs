@@ -26,7 +26,8 @@ use watch::{KnownRequests, Named};
   parallax watch -p 4711 --class mariadb-query-cache
   parallax watch -p 4711 -d 30s --profile
 
-Exit codes: 0 done; 1 wrong usage or a problem of this host.")]
+Exit codes: 0 done, or stopped with Ctrl-C if no end was set; 1 wrong usage or a problem of this host; 130 stopped with
+Ctrl-C before the end that was set, 143 by SIGTERM.")]
 #[command(group = clap::ArgGroup::new("server").required(true).args(["pid", "port", "comm"]))]
 pub struct Args {
     /// Server process, with its children; repeat it for more.

@@ -6,7 +6,7 @@ mod progress;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use findings::WatchRecord;
 use findings::view::Subject;
@@ -26,7 +26,7 @@ use crate::exit::Exit;
 use crate::output::{printed, report_line};
 use crate::{controlled, signals, terminal};
 
-/// Runs the verb. Ending it with Ctrl-C is not an error.
+/// Runs the verb. Without -d, Ctrl-C is how it ends.
 ///
 /// # Errors
 ///
@@ -55,13 +55,16 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
         Ok(())
     };
     let watched = observe(&spec, setting, &mut live)?;
+    // Before the report is printed: a signal after the end stops nothing.
+    let is_stopped = stop.load(Ordering::Relaxed);
     if args.controlled {
         controlled::closed();
     } else {
         print(args, &watched, &folder)?;
     }
     watched.observed.check_record()?;
-    Ok(Exit::Done)
+    // The end of its input is how a controlled observer ends.
+    Ok(Exit::of_observer(args.duration.is_some() && !args.controlled, is_stopped))
 }
 
 /// Reports that the watch has begun, and starts the display.

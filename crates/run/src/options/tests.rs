@@ -54,6 +54,10 @@ const LINES: [&[&str]; 5] = [
         "--no-tui",
         "--otlp",
         "http://h",
+        "--on-invalid",
+        "retry:3",
+        "--record-mode",
+        "0640",
     ],
 ];
 
@@ -86,6 +90,8 @@ fn a_wrong_spec_is_refused_with_the_name_of_its_field() {
     let urls = r#""request": {"urls": {"url": ["http://h/"]}}"#;
     for (rest, what) in [
         (r#", "lod": {}"#, "unknown field `lod`"),
+        (r#", "load": []"#, "load must be an object"),
+        (r#", "load": {"model": {"open": {"schedule": []}}}"#, "load.model.open.schedule must be an object"),
         (r#", "pool": {"conections": 3}"#, "unknown field `conections`"),
         (r#", "pool": {"connections": "0"}"#, "pool.connections: `0`: must be at least 1"),
         (r#", "limits": {"timeout": "soon"}"#, "limits.timeout: `soon`"),
@@ -94,6 +100,14 @@ fn a_wrong_spec_is_refused_with_the_name_of_its_field() {
     ] {
         let error = format!("{:#}", RunSpec::from_json(&format!("{{{urls}{rest}}}")).unwrap_err());
         assert!(error.contains(what) && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[test]
+fn a_spec_that_is_not_an_object_is_refused() {
+    for text in ["[]", "3", "null", "\"http://h/\""] {
+        let error = format!("{:#}", RunSpec::from_json(text).unwrap_err());
+        assert_eq!(error, "a spec must be a JSON object, as --print-spec prints it", "{text}");
     }
 }
 

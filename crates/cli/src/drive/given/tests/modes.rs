@@ -7,16 +7,20 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::ensure;
+use clap::{CommandFactory, FromArgMatches};
 use rcgen::{CertificateParams, generate_simple_self_signed};
 use run::environment::Environment;
 use run::mode::Mode;
 use run::options::OPTIONS;
 use run::prepare::{PreparedRun, prepare};
 use run::search::{SearchOutput, SearchPlan, SearchRequest};
+use run::spec::RunSpec;
 use run::values::Count;
 use run::{calibrate, scenario_file, search};
 
 use super::super::*;
+use crate::drive::{Args, Order, given_record_mode, on_invalid, plan};
+
 /// Two values of each option; `None` if it is not given. A flag has one value.
 const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("url", [Some("http://127.0.0.1:1/a"), Some("http://127.0.0.1:1/b")]),
@@ -64,6 +68,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("expect-body-contains", [Some("a"), Some("b")]),
     ("expect-sha256", [Some(ZEROS), Some(ONES)]),
     ("fail-if", [Some("p99 > 1s"), Some("p99 > 2s")]),
+    ("on-invalid", [Some("fail"), Some("retry:3")]),
     ("max-head", [Some("1KiB"), Some("2KiB")]),
     ("max-body", [Some("1KiB"), Some("2KiB")]),
     ("timeout", [Some("1s"), Some("2s")]),
@@ -81,6 +86,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("jsonl", [Some("a.jsonl"), Some("b.jsonl")]),
     ("csv", [Some("a.csv"), Some("b.csv")]),
     ("output", [Some("a"), Some("b")]),
+    ("record-mode", [Some("600"), Some("640")]),
     ("no-record", [None, Some("true")]),
     ("requests", [Some("all"), Some("slowest=5")]),
     ("json", [None, Some("true")]),
@@ -119,6 +125,8 @@ const RUNS: &[Line] = &[
     &[URL, ("prometheus", "127.0.0.1:3")],
     &[URL, ("otlp", "http://127.0.0.1:1/")],
     &[URL, ("http", "h2c")],
+    &[URL, ("unix", "/tmp/one")],
+    &[URL, ("no-record", "true")],
     &[SECURE, ("cacert", "one.pem")],
     &[SECURE, ("insecure", "true")],
     &[SECURE, ("insecure", "true"), ("cert", "one.pem"), ("key", "one.key")],
@@ -133,6 +141,8 @@ const SCENARIOS: &[Line] = &[
     &[("url", "one.toml"), ("prometheus", "127.0.0.1:3"), ("seed", "9")],
     &[("url", "one.toml"), ("otlp", "http://127.0.0.1:1/"), ("seed", "9")],
     &[("url", "one.toml"), ("http", "h2c"), ("seed", "9")],
+    &[("url", "one.toml"), ("unix", "/tmp/one"), ("seed", "9")],
+    &[("url", "one.toml"), ("no-record", "true"), ("seed", "9")],
     &[("url", "secure.toml"), ("insecure", "true"), ("seed", "9")],
     &[("url", "secure.toml"), ("cacert", "one.pem"), ("seed", "9")],
     &[("url", "secure.toml"), ("insecure", "true"), ("cert", "one.pem"), ("key", "one.key"), ("seed", "9")],
@@ -188,13 +198,16 @@ fn typed(line: Line, option: (&str, Option<&str>), folder: &Path) -> GivenOption
 
 /// Everything that conducting and printing the run reads.
 fn effect_of(run: &PreparedRun) -> String {
-    let PreparedRun { plan, protocol, thresholds, sinks, keep, watch_cpu, data_limit, spec, .. } = run;
+    let PreparedRun { plan, protocol, thresholds, sinks, keep, watch_cpu, data_limit, spec, given, .. } = run;
     let output = &spec.output;
     let output =
         (&output.folder, output.json, output.no_color, output.no_record, output.verbose, spec.display());
     format!(
-        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {} {output:?}",
-        spec.observers, spec.limits.keep_trying
+        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {} {output:?} {:?} {:?}",
+        spec.observers,
+        spec.limits.keep_trying,
+        on_invalid(spec),
+        given_record_mode(given)
     )
 }
 
@@ -220,7 +233,7 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
             let runs = search::planned(&SearchPlan::of(&request)?, given, &environment)?;
             // A search reads its output from the options: that of its probes is not printed.
             let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu, run.spec.limits.keep_trying));
-            format!("{runs:?} {:?}", SearchOutput::of(given))
+            format!("{runs:?} {:?} {:?}", SearchOutput::of(given), given_record_mode(given))
         }
         Mode::Calibrate => {
             let run = calibrate::planned(given, &environment)?;
@@ -284,6 +297,129 @@ fn every_option_is_used_or_refused_in_every_mode() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+type VerbRow = (&'static str, [Option<&'static str>; 2], &'static [&'static str]);
+
+/// The options of `drive` that are not options of a run: two values of each, and the modes that use it.
+#[rustfmt::skip]
+const OF_THE_VERB: &[VerbRow] = &[
+    ("callers", [Some("30"), Some("40")], &["run", "scenario", "search", "spec", "dry run"]),
+    ("search", [Some("p99 < 20ms"), Some("p99 < 30ms")], &["run", "scenario", "search"]),
+    ("search-from", [Some("5/s"), Some("6/s")], &["search"]),
+    ("search-to", [Some("5k/s"), Some("6k/s")], &["search"]),
+    ("search-tolerance", [Some("2%"), Some("3%")], &["search"]),
+    ("probe-duration", [Some("5s"), Some("6s")], &["search"]),
+    ("probes", [Some("8"), Some("9")], &["search"]),
+    ("dry-run", [None, Some("true")], &["scenario", "dry run"]),
+    ("calibrate", [None, Some("true")], &[]),
+    ("spec", [Some("one.json"), Some("two.json")], &["run", "scenario", "search", "spec", "dry run"]),
+    ("print-spec", [None, Some("true")], &["run", "scenario", "spec"]),
+];
+
+/// A command line for each mode.
+const MODES: [(&str, Line); 6] = [
+    ("run", &[URL]),
+    ("scenario", &[("url", "one.toml"), ("seed", "9")]),
+    ("search", &[URL, ("search", "p99 < 10ms")]),
+    ("calibrate", &[("calibrate", "true")]),
+    ("spec", &[URL, ("print-spec", "true")]),
+    ("dry run", &[("url", "one.toml"), ("seed", "9"), ("dry-run", "true")]),
+];
+
+/// What a command line does; the options are typed as a user types them.
+fn effect_of_line(line: Line, option: (&str, Option<&str>), folder: &Path) -> anyhow::Result<String> {
+    let mut words = vec!["parallax".to_owned(), "drive".to_owned()];
+    for (name, given) in typed(line, option, folder).0 {
+        match given.texts[0].as_str() {
+            "true" => words.push(format!("--{name}")),
+            text if name == "url" => words.push(text.to_owned()),
+            text => words.push(format!("--{name}={text}")),
+        }
+    }
+    let command = crate::Cli::command();
+    let matches = crate::Cli::command()
+        .try_get_matches_from(words)
+        .map_err(|error| anyhow::anyhow!("refused by clap: {:?}", error.kind()))?;
+    let line = CommandLine { command: &command, matches: &matches }.verb().unwrap();
+    let (given, order) = plan(&Args::from_arg_matches(line.matches).unwrap(), &line)?;
+    if let Order::Search(request) = &order {
+        SearchPlan::of(request)?;
+    }
+    let effect = match order {
+        Order::PrintSpec => serde_json::to_string(&given.spec()?)?,
+        _ => effect(order.mode(&given), &given)?,
+    };
+    Ok(format!("{order:?} {effect}"))
+}
+
+/// If this fails, an option of the verb is accepted in a mode and has no effect, or somebody has not decided what a new
+/// option does.
+#[test]
+fn every_option_of_the_verb_is_used_or_refused_in_every_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    files(folder.path());
+    for (name, connections) in [("one", 3), ("two", 4)] {
+        let spec = format!(
+            r#"{{"request": {{"urls": {{"url": ["http://127.0.0.1:1/"]}}}}, "pool": {{"connections": {connections}}}}}"#
+        );
+        fs::write(folder.path().join(format!("{name}.json")), spec).unwrap();
+    }
+    let command = crate::Cli::command();
+    let arguments = command.find_subcommand("drive").unwrap().get_arguments().map(long_name);
+    let mut wrong = Vec::new();
+    for name in arguments.filter(|name| !["help", "version"].contains(name) && named(name).is_none()) {
+        let Some((_, values, uses)) = OF_THE_VERB.iter().find(|(known, ..)| *known == name) else {
+            wrong.push(format!("--{name}: which modes use it?"));
+            continue;
+        };
+        for (mode, line) in MODES {
+            match values.map(|value| effect_of_line(line, (name, value), folder.path())) {
+                [Ok(one), Ok(other)] if one == other => wrong.push(format!("{mode} --{name} has no effect")),
+                [Ok(_), Ok(_)] if uses.contains(&mode) => {}
+                [Ok(_), Ok(_)] => wrong.push(format!("{mode} --{name} is used")),
+                effects => {
+                    let errors: Vec<String> = effects
+                        .into_iter()
+                        .filter_map(Result::err)
+                        .map(|error| format!("{error:#}"))
+                        .collect();
+                    let is_long = errors.iter().any(|error| error.lines().count() != 1);
+                    if is_long || uses.contains(&mode) {
+                        wrong.push(format!("{mode} --{name}: {errors:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// If this fails, a run of what `--print-spec` printed is not the run whose spec was printed.
+#[test]
+fn a_printed_spec_has_every_option() {
+    let folder = tempfile::tempdir().unwrap();
+    files(folder.path());
+    let mut seen = BTreeSet::new();
+    for (line, (name, values)) in
+        RUNS.iter().chain(SCENARIOS).flat_map(|line| VALUES.iter().map(move |row| (*line, row)))
+    {
+        let given = typed(line, (name, values[1]), folder.path());
+        let Ok(spec) = given.spec() else { continue };
+        let read = RunSpec::from_json(&serde_json::to_string_pretty(&spec).unwrap()).unwrap();
+        assert_eq!(read.given(), given, "--{name} with {line:?}");
+        seen.insert(*name);
+    }
+    assert_eq!(seen.len(), OPTIONS.len());
+}
+
+#[test]
+fn a_dry_run_prints_no_spec() {
+    let line: Line = &[("url", "one.toml"), ("dry-run", "true")];
+    let folder = tempfile::tempdir().unwrap();
+    files(folder.path());
+    let error = effect_of_line(line, ("print-spec", Some("true")), folder.path()).unwrap_err().to_string();
+    assert!(error.starts_with("--dry-run cannot be used with --print-spec"), "{error}");
 }
 
 #[test]
