@@ -55,7 +55,8 @@ pub(super) fn cut_off(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.state == State::Recovered).then(|| Finding {
         check: Check::CutOff,
         makes: VerdictWord::Degraded,
-        measured: "the process was killed before the run ended".to_owned(),
+        measured: "the run was not recorded to its end: the process was killed, or could not write"
+            .to_owned(),
         limit: "a run ends as planned, or is ended by the user".to_owned(),
         advice: "at most the last second is missing; everything before it is complete".to_owned(),
     })

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use clap::ValueHint;
 use export::import::{LONGEST, Tool};
 use findings::Condition;
@@ -123,11 +123,9 @@ fn print(import: &Import, folder: &Path, json: bool, no_color: bool) -> anyhow::
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     let input: Box<dyn Read> =
         if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
-    input.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    ensure!(bytes.len() as u64 <= LONGEST, "it is over {} MiB; import a part of it", LONGEST >> 20);
+    let bytes = units::read_at_most(input, LONGEST)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty; import what the tool wrote");
     }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::ValueHint;
 use run::records;
 
@@ -38,14 +39,29 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         printed(lines.into_iter().try_for_each(|line| writeln!(out, "{line}")))?;
         return Ok(Exit::Done);
     }
-    let (found, others) = findings::summaries(&args.folder)?;
+    let shown = args.folder.display();
+    let (found, others) =
+        findings::summaries(&args.folder).with_context(|| format!("cannot read `{shown}`"))?;
     if found.is_empty() {
-        report_line(format_args!("no records in {}; `parallax drive URL` makes one", args.folder.display()));
+        report_line(format_args!("no records in {shown}; `parallax drive URL` makes one"));
     } else {
         printed(findings::record_list(&found).iter().try_for_each(|line| writeln!(out, "{line}")))?;
     }
     if others > 0 {
-        report_line(format_args!("{others} directories in {} hold no record", args.folder.display()));
+        report_line(format_args!("{others} directories in {shown} hold no record"));
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_instead_of_a_directory_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let args = Args { folder: file.path().to_owned(), prune: None };
+        let error = format!("{:#}", run(&args).map(|_| ()).unwrap_err());
+        assert_eq!(error, format!("cannot read `{}`: Not a directory (os error 20)", file.path().display()));
+    }
 }

@@ -3,16 +3,17 @@
 //! Each rule is a function of results and seconds: it looks at one thing, and returns advice with figures or nothing.
 //! The audit (`audit`) decides whether to trust a run; the rules here take its figures as measured.
 
-use record::document::{Load, Model, Results, Verdict};
+use record::document::{Document, Load, Model, Results, Verdict};
 use record::{Check, Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::view::{Advice, Phrase, Value, phrase};
-use crate::words::{meaning, phase, typical};
+use crate::words::{Peer, meaning, phase, typical};
 
-/// All advice on a run, the most important first. `verdict` is what the audit found, if it was made.
-pub fn advice(results: &Results, load: &Load, seconds: &[Second], verdict: Option<&Verdict>) -> Vec<Advice> {
-    let view = Run { results, load, seconds, verdict };
+/// All advice on a run, the most important first.
+pub fn advice(results: &Results, document: &Document, seconds: &[Second]) -> Vec<Advice> {
+    let verdict = document.verdict.as_ref();
+    let view = Run { results, load: &document.load, peer: Peer::of(document), seconds, verdict };
     RULES.iter().filter_map(|rule| rule(&view)).collect()
 }
 
@@ -62,6 +63,7 @@ const PACE: u64 = 3;
 struct Run<'a> {
     results: &'a Results,
     load: &'a Load,
+    peer: Peer,
     seconds: &'a [Second],
     verdict: Option<&'a Verdict>,
 }
@@ -143,20 +145,28 @@ impl Run<'_> {
 
 fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
     let cause = Outcome::cause(|outcome| view.ended_in(outcome)).filter(|_| view.results.totals.ok == 0)?;
-    let reason = match cause {
-        Outcome::AppError | Outcome::CheckFailed => {
-            "The server responds, but not as expected. Look at a single response first, with `curl -v URL`."
+    let curl = match view.peer {
+        Peer::Port => "`curl -v URL`",
+        Peer::Socket => "`curl -v --unix-socket PATH URL`",
+    };
+    let reason = match (cause, view.peer) {
+        (Outcome::AppError | Outcome::CheckFailed, _) => {
+            format!("The server responds, but not as expected. Look at a single response first, with {curl}.")
         }
-        _ => "There were no responses, so there are no latencies to report. Try `curl -v URL` first.",
+        (Outcome::ConnectRefused, Peer::Socket) => format!(
+            "There were no responses, so there are no latencies to report. Check that the socket exists, and try \
+             {curl} first."
+        ),
+        _ => format!("There were no responses, so there are no latencies to report. Try {curl} first."),
     };
     let finding = phrase!(
         "No request succeeded: {count} of {scheduled} ended in {outcome} ({meaning}).",
         count = Value::Count(view.ended_in(cause)),
         scheduled = Value::Count(view.results.totals.scheduled),
         outcome = cause.name(),
-        meaning = meaning(cause.name())
+        meaning = meaning(cause.name(), view.peer)
     );
-    Some(advice_of("nothing-ok", finding, Phrase::new(reason)))
+    Some(advice_of("nothing-ok", finding, Phrase::text(reason)))
 }
 
 /// Consecutive seconds in which every connection had a request and there were no responses.

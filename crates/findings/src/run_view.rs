@@ -18,7 +18,7 @@ use crate::verdict::{thresholds_view, verdict_so_far};
 use crate::view::{
     Block, Cell, Headline, Phrase, Point, Role, Row, Section, Series, Subject, Table, Value, View, phrase,
 };
-use crate::words::{meaning, percentile, value_of};
+use crate::words::{Peer, meaning, percentile, value_of};
 
 pub(crate) use heading::host_facts;
 
@@ -43,7 +43,7 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
         view.headline = Some(headline(results, document));
         view.sections.push(Section::new("phases", times::phases(results)));
         view.sections.extend(advice_section(results, document, run.seconds));
-        view.sections.push(Section::new("outcomes", outcomes(results)));
+        view.sections.push(Section::new("outcomes", outcomes(results, Peer::of(document))));
         view.sections.extend(targets(&document.subject.targets, results));
         view.sections.extend(journeys(results));
         view.sections.extend(throughput(run.seconds, document));
@@ -122,12 +122,12 @@ fn requests(results: &Results) -> Block {
 
 /// The advice that follows from the figures; no section if there is none.
 pub(crate) fn advice_section(results: &Results, document: &Document, seconds: &[Second]) -> Option<Section> {
-    let all = advice(results, &document.load, seconds, document.verdict.as_ref());
+    let all = advice(results, document, seconds);
     (!all.is_empty()).then(|| Section::new("advice", all.into_iter().map(Block::Advice).collect()))
 }
 
 /// The outcomes, unless all requests ended ok, and the application's status codes.
-fn outcomes(results: &Results) -> Vec<Block> {
+fn outcomes(results: &Results, peer: Peer) -> Vec<Block> {
     let mut blocks = Vec::new();
     if results.totals.failed > 0 {
         let text = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::from);
@@ -138,7 +138,7 @@ fn outcomes(results: &Results) -> Vec<Block> {
                 row.outcome.as_str().into(),
                 text(&row.blame),
                 text(&row.phase),
-                meaning(&row.outcome).into(),
+                meaning(&row.outcome, peer).into(),
             ])
         });
         let columns = [

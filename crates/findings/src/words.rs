@@ -2,7 +2,7 @@
 
 use record::Outcome;
 use record::Phase;
-use record::document::{Distribution, PhaseResult, QuantileValue, Results};
+use record::document::{Distribution, Document, PhaseResult, QuantileValue, Results, Subject};
 use units::Nanos;
 
 use crate::view::{Cell, Value};
@@ -13,9 +13,29 @@ pub fn quantile_name(q: f64) -> String {
     format!("p{}", (q * 1e6).round() / 1e4)
 }
 
-/// The meaning of an outcome, in words. At most 33 characters, to fit a column.
-pub fn meaning(outcome: &str) -> &'static str {
+/// What a run connects to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    Port,
+    /// A Unix domain socket.
+    Socket,
+}
+
+impl Peer {
+    /// The peer of a run. A run that reached no server has no address, so the URL and the options count too.
+    pub fn of(document: &Document) -> Peer {
+        let Subject { url, address, .. } = &document.subject;
+        let is_socket =
+            [Some(url), address.as_ref()].into_iter().flatten().any(|text| text.starts_with("unix:"));
+        let is_given = document.envelope.options.get("unix").is_some_and(|unix| !unix.value.is_empty());
+        if is_socket || is_given { Peer::Socket } else { Peer::Port }
+    }
+}
+
+/// The meaning of an outcome of requests to `peer`, in words. At most 33 characters, to fit a column.
+pub fn meaning(outcome: &str, peer: Peer) -> &'static str {
     match Outcome::from_name(outcome) {
+        Some(Outcome::ConnectRefused) if peer == Peer::Socket => "nothing listens on the socket",
         Some(Outcome::Ok) => "response passed every check",
         Some(Outcome::AppError) => "response was an error",
         Some(Outcome::CheckFailed) => "response not as expected",
@@ -85,7 +105,7 @@ mod tests {
     #[test]
     fn every_outcome_has_its_meaning() {
         for outcome in Outcome::ALL {
-            let known = meaning(outcome.name()) != meaning("no such outcome");
+            let known = meaning(outcome.name(), Peer::Port) != meaning("no such outcome", Peer::Port);
             assert!(known || outcome == Outcome::Unknown, "{outcome:?}");
         }
     }

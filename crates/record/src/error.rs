@@ -47,7 +47,7 @@ pub enum RecordError {
     #[error("interval begins at {start_ns} ns, not after the one at {last_ns} ns; append intervals in order")]
     OutOfOrder { start_ns: u64, last_ns: u64 },
     /// The system refused a write: the disk is full, or the directory is not writable.
-    #[error("cannot write {}: {source}; free some space, or use another directory", path.display())]
+    #[error("cannot write {}: {source}; {}", path.display(), write_advice(source))]
     Write { path: PathBuf, source: io::Error },
     /// The system refused a read.
     #[error("cannot read {}: {source}; check that it exists and is readable", path.display())]
@@ -64,6 +64,16 @@ pub enum RecordError {
     /// A complete line that Parallax did not write like this. An incomplete last line is not damage.
     #[error("{} line {line}: {damage}; the results directory is corrupted: copy it again from the machine that produced it", path.display())]
     Damaged { path: PathBuf, line: u64, damage: Damage },
+}
+
+/// What to do about a write that the system refused.
+fn write_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, or use another directory"
+        }
+        _ => "use another directory",
+    }
 }
 
 /// What is wrong with a line.
@@ -85,5 +95,23 @@ pub enum Damage {
 impl Damage {
     pub(crate) fn sum(what: impl Into<String>) -> Damage {
         Damage::DoesNotAddUp { what: what.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, someone frees space on a disk that is not full.
+    #[test]
+    fn only_a_full_disk_is_to_be_freed() {
+        let message = |source: io::Error| RecordError::Write { path: "run.json".into(), source }.to_string();
+        for full in [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT] {
+            assert!(message(full.into()).ends_with("; free some space, or use another directory"));
+        }
+        assert_eq!(
+            message(rustix::io::Errno::ACCESS.into()),
+            "cannot write run.json: Permission denied (os error 13); use another directory"
+        );
     }
 }

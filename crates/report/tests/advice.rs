@@ -3,7 +3,7 @@
 mod fixture;
 
 use fixture::{MS, Run, US, book_failure, book_ok, kept, timeline};
-use record::document::{Model, State};
+use record::document::{EffectiveOption, Model, OptionSource, State};
 use record::{Failure, Outcome, Phase, Timeline};
 
 fn advised(
@@ -20,7 +20,7 @@ fn advised(
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = findings::advice(results, &document.load, &run.seconds, document.verdict.as_ref());
+    let advice = findings::advice(results, document, &run.seconds);
     advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
@@ -84,7 +84,7 @@ fn frozen(held: u64, stalled: u64) -> Vec<String> {
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = findings::advice(results, &document.load, &run.seconds, document.verdict.as_ref());
+    let advice = findings::advice(results, document, &run.seconds);
     advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
@@ -116,7 +116,7 @@ fn callers_who_keep_step_make_no_freeze() {
     }
     run.finish(State::Finished);
     let results = run.document.results.as_ref().expect("a finished run has results");
-    assert_eq!(findings::advice(results, &run.document.load, &run.seconds, None), []);
+    assert_eq!(findings::advice(results, &run.document, &run.seconds), []);
 }
 
 #[test]
@@ -220,7 +220,27 @@ fn a_pool_before_a_server_that_slows_down_is_no_cure() {
 #[test]
 fn nothing_ok_names_what_happened() {
     let failures = [(Outcome::ConnectRefused, Phase::Connect); 3];
-    says(&advised(Run::open(100.0, 8, 1), [], &failures), &["3 of 3 ended in connect_refused"]);
+    says(
+        &advised(Run::open(100.0, 8, 1), [], &failures),
+        &["3 of 3 ended in connect_refused", "on the port", "`curl -v URL`"],
+    );
+}
+
+/// If this fails, someone whose Unix domain socket is missing looks for a port.
+#[test]
+fn nothing_ok_names_the_socket_of_a_unix_domain() {
+    let failures = [(Outcome::ConnectRefused, Phase::Connect); 3];
+    let mut by_url = Run::open(100.0, 8, 1);
+    by_url.document.subject.url = "unix:/no/such:/".to_owned();
+    let mut by_option = Run::open(100.0, 8, 1);
+    let unix = EffectiveOption { value: "/no/such".to_owned(), source: OptionSource::Given };
+    by_option.document.envelope.options.insert("unix".to_owned(), unix);
+    for run in [by_url, by_option] {
+        let advice = advised(run, [], &failures);
+        let parts =
+            ["(nothing listens on the socket)", "the socket exists", "`curl -v --unix-socket PATH URL`"];
+        says(&advice, &parts);
+    }
 }
 
 #[test]

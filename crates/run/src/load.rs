@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use engine::{Load, RunPlan};
 use record::document::{ArrivalFacts, Pace, StageFacts, ThinkFacts};
 use schedule::{Arrivals, Jitter, Process, Reader, Recorded, Shape, Speed, Stage, Stages, Think};
-use units::{Nanos, Rate};
+use units::{Nanos, Rate, bounded_lines};
 
 use crate::spec::{Model, Replay, RunSpec, Schedule};
 use crate::values::{Spacing, value};
@@ -95,11 +95,13 @@ fn steady(
 /// The times of a recording, without its requests.
 fn recorded(replay: &Replay) -> anyhow::Result<Recorded> {
     let shown = &replay.file;
-    let file = File::open(shown).with_context(|| format!("cannot read the recording `{shown}`"))?;
+    let cannot = || format!("cannot read the recording `{shown}`");
+    let file = File::open(shown).with_context(cannot)?;
     let mut reader = Reader::new(replay.column.clone());
-    for line in BufReader::new(file).lines() {
-        let line = line.with_context(|| format!("cannot read the recording `{shown}`"))?;
-        reader.line(&line).with_context(|| format!("cannot use the recording `{shown}`"))?;
+    for line in bounded_lines(BufReader::new(file)) {
+        reader
+            .line(&line.with_context(cannot)?)
+            .with_context(|| format!("cannot use the recording `{shown}`"))?;
     }
     let speed = value(&replay.speed).copied().unwrap_or(Speed::RECORDED);
     reader.finish(speed).with_context(|| format!("cannot use the recording `{shown}`"))

@@ -1,8 +1,8 @@
 //! From a spec to a run that may start. Everything that can be refused is refused here, before anything is sent.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
@@ -13,7 +13,7 @@ use host::process::{CpuMeter, Detail, Wanted};
 use record::document::{EffectiveOption, ReplayFacts};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schedule::Recorded;
-use units::{Bytes, Nanos};
+use units::{Bytes, Nanos, read_at_most, read_text_at_most};
 
 use crate::environment::Environment;
 use crate::load::{self, LoadSpec, load, window};
@@ -458,28 +458,32 @@ fn request(urls: &UrlRequests, text: &str) -> anyhow::Result<web::Request> {
 /// Maximum size of a body read from a file: each connection may hold one while it is sent.
 const LARGEST_BODY: u64 = 64 << 20;
 
+/// Maximum size of all bodies of a target file.
+const MOST_BODIES: u64 = 1 << 30;
+
+/// Maximum size of a target file, without its bodies.
+const LARGEST_TARGETS: u64 = 256 << 20;
+
 fn read_body(path: &Path) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    // The size of a pipe or device is unknown, so the limit applies to what is read.
-    fs::File::open(path)?.take(LARGEST_BODY + 1).read_to_end(&mut body)?;
-    if body.len() as u64 > LARGEST_BODY {
-        return Err(io::Error::other(format!("it is over {}; use a smaller file", Bytes(LARGEST_BODY))));
-    }
-    Ok(body)
+    read_at_most(File::open(path)?, LARGEST_BODY)
 }
 
 fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     let shown = path.display();
     let text = match path.to_str() {
-        Some("-") => io::read_to_string(io::stdin()),
-        _ => fs::read_to_string(path),
+        Some("-") => read_text_at_most(io::stdin(), LARGEST_TARGETS),
+        _ => File::open(path).and_then(|file| read_text_at_most(file, LARGEST_TARGETS)),
     };
     let text = text.with_context(|| format!("cannot read the targets `{shown}`"))?;
     let base = path.parent().unwrap_or(Path::new(""));
     let form = targets::detect(&text);
+    let mut left = MOST_BODIES;
     targets::parse(&text, form, |body| {
         // As in vegeta: relative to the working directory, and if that fails, to the target file.
-        read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))
+        let body = read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))?;
+        let over = || io::Error::other(format!("the bodies are over {} together", Bytes(MOST_BODIES)));
+        left = left.checked_sub(body.len() as u64).ok_or_else(over)?;
+        Ok(body)
     })
     .with_context(|| format!("cannot use the targets `{shown}`"))
 }
@@ -547,6 +551,23 @@ pub mod tests {
         assert_eq!(error("@/dev/zero"), Err(zero.to_owned()));
         assert!(error("@/nowhere").unwrap_err().contains("cannot read the body `/nowhere`"));
         assert_eq!(error("@/dev/null"), Ok(()));
+    }
+
+    /// If this fails, a file without an end that an option names uses up all memory.
+    #[test]
+    fn each_file_that_an_option_names_has_a_bound() {
+        let error = |options: &[&str]| {
+            let error = crate::testing::prepared(options).map(|_| ()).expect_err("it has no end");
+            format!("{error:#}")
+        };
+        let (zero, https) = ("/dev/zero", "https://127.0.0.1:1/");
+        let too_large = "cannot read `/dev/zero`: it is over 16.0 MiB; use a smaller file";
+        assert_eq!(error(&["--cacert", zero, https]), too_large);
+        assert_eq!(error(&["--cert", zero, "--key", zero, https]), too_large);
+        assert_eq!(
+            error(&["--targets", zero]),
+            "cannot read the targets `/dev/zero`: it is over 256.0 MiB; use a smaller file"
+        );
     }
 
     /// If this fails, a condition on a request that does not exist fails every run, or none.

@@ -6,8 +6,9 @@
 mod forms;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
@@ -15,6 +16,7 @@ use codec::web::{self, Header, Url};
 use record::document::ReplayFacts;
 use regex::Regex;
 use schedule::{Reader, Recorded, Speed};
+use units::{Bytes, LONGEST_LINE, bounded_lines, read_text_at_most};
 
 use self::forms::{Entry, Form};
 use crate::spec::{Model, Replay, Request, RunSpec, Schedule, UrlRequests};
@@ -57,6 +59,9 @@ pub struct Replayed {
 /// Maximum number of distinct requests: each is kept in the form it is sent, some 200 bytes.
 const MOST_REQUESTS: usize = 500_000;
 
+/// Maximum size of all distinct requests.
+const MOST_REQUEST_BYTES: u64 = 1 << 30;
+
 /// Maximum size of an archive: it is one document, so all of it is read at once.
 const LARGEST_ARCHIVE: u64 = 256 << 20;
 
@@ -85,15 +90,19 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     };
     let shown = &replay.file;
     let cannot = || format!("cannot read the recording `{shown}`");
+    let is_pipe = fs::metadata(shown).with_context(cannot)?.file_type().is_fifo();
+    ensure!(!is_pipe, "the recording `{shown}` is a pipe, but it is read twice; write it to a file first");
     let mut lines = BufReader::new(File::open(shown).with_context(cannot)?);
-    let mut begin = String::new();
-    while begin.trim().is_empty() || begin.starts_with('#') {
+    let mut begin = Vec::new();
+    while begin.trim_ascii().is_empty() || begin.starts_with(b"#") {
         begin.clear();
-        if lines.read_line(&mut begin).with_context(cannot)? == 0 {
+        // An archive may be a single line, which may be longer.
+        let line = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut begin);
+        if line.with_context(cannot)? == 0 {
             return Ok(None);
         }
     }
-    let form = forms::detect(&begin);
+    let form = forms::detect(&String::from_utf8_lossy(&begin));
     if form == Form::Times {
         refuse_unused(replay, "the recording has times and no requests")?;
         return Ok(None);
@@ -105,17 +114,15 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     }
     let mut taking = Taking::of(replay, urls)?;
     // Reads from the beginning again, so that line numbers are right.
-    let mut file = File::open(shown).with_context(cannot)?;
+    let file = File::open(shown).with_context(cannot)?;
     if form == Form::Archive {
-        let mut text = String::new();
-        (&mut file).take(LARGEST_ARCHIVE + 1).read_to_string(&mut text).with_context(cannot)?;
-        ensure!(text.len() as u64 <= LARGEST_ARCHIVE, "the recording `{shown}` is over 256 MiB; split it");
+        let text = read_text_at_most(file, LARGEST_ARCHIVE).with_context(cannot)?;
         let entries = forms::archive(&text).with_context(|| format!("cannot use the recording `{shown}`"))?;
         for (time, entry) in entries {
             taking.take(&time, entry).with_context(|| format!("cannot use the recording `{shown}`"))?;
         }
     } else {
-        for line in BufReader::new(file).lines() {
+        for line in bounded_lines(BufReader::new(file)) {
             let line = line.with_context(cannot)?;
             let entry = forms::entry(form, &line);
             taking.take(&line, entry).with_context(|| format!("cannot use the recording `{shown}`"))?;
@@ -150,6 +157,8 @@ struct Taking<'a> {
     times: Reader,
     known: HashMap<Identity, u32>,
     requests: Vec<web::Request>,
+    /// The sizes of `requests`.
+    bytes: u64,
     turns: Vec<u32>,
     facts: ReplayFacts,
 }
@@ -181,6 +190,7 @@ impl<'a> Taking<'a> {
             times: Reader::new(replay.column.clone()),
             known: HashMap::new(),
             requests: Vec::new(),
+            bytes: 0,
             turns: Vec::new(),
             facts: ReplayFacts::default(),
         })
@@ -207,7 +217,11 @@ impl<'a> Taking<'a> {
         let next = u32::try_from(self.requests.len()).context("it has too many requests; split it")?;
         let place = *self.known.entry(identity).or_insert(next);
         if place == next {
+            self.bytes += request.url.path_and_query().len() as u64 + request.body.len() as u64;
+            self.bytes += request.headers.iter().map(|header| header.value.len() as u64).sum::<u64>();
             self.requests.push(request);
+            let most = Bytes(MOST_REQUEST_BYTES);
+            ensure!(Bytes(self.bytes) <= most, "its different requests are over {most} together; split it");
             ensure!(
                 self.requests.len() <= MOST_REQUESTS,
                 "it has more than {MOST_REQUESTS} different requests; split it, or use --replay-filter"

@@ -3,19 +3,26 @@
 //! What a file sets for the run becomes options. Precedence: an option of the spec, a `--set`, the file, the default.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use codec::web::{Parts, Web, WebSettings};
 use record::document::{EffectiveOption, JourneyFacts, OptionSource};
 use scenario::{Draft, RequestKind, Scenario, Setting, SettingOrigin, Surroundings};
+use units::{read_at_most, read_text_at_most};
 
 use crate::environment::Environment;
 use crate::options::{self, GivenOption, GivenOptions};
 use crate::secrets;
 use crate::servers::{Servers, refuse_strange, servers};
 use crate::spec::RunSpec;
+
+/// Maximum size of a scenario file.
+const LARGEST_SCENARIO: u64 = 16 << 20;
+
+/// Maximum size of a file that a scenario names: its data, or a body.
+const LARGEST_DATA: u64 = 256 << 20;
 
 /// A scenario file, merged with the options of a spec.
 pub struct Merged {
@@ -68,7 +75,8 @@ pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     let texts = |name: &str| given.0.get(name).map_or(&[][..], |given| &given.texts);
     let shown = texts("url").first().context("a scenario without a file; give one")?;
     let path = PathBuf::from(shown);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read the scenario `{shown}`"))?;
+    let text = File::open(&path).and_then(|file| read_text_at_most(file, LARGEST_SCENARIO));
+    let text = text.with_context(|| format!("cannot read the scenario `{shown}`"))?;
     let draft = Draft::read(shown, &text, texts("set"))?;
     let mut settings = draft.settings()?;
     // `callers` is the older name of two options; the load decides which.
@@ -145,7 +153,7 @@ impl Merged {
     ///
     /// One line for the first thing that cannot be done as written, with its place in the file.
     pub fn compile(&self, seed: u64, environment: &Environment<'_>) -> anyhow::Result<Scenario> {
-        let read = |file: &Path| fs::read(self.relative_to_file(file));
+        let read = |file: &Path| read_at_most(File::open(self.relative_to_file(file))?, LARGEST_DATA);
         let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
         let around = Surroundings { seed, read: &read, environment: environment.variable, now };
         Ok(self.draft.compile(&around)?)

@@ -1,6 +1,6 @@
 //! From the options to the servers of a run: the address of each, and its protocol.
 
-use std::fs;
+use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -185,8 +185,12 @@ fn alpn(tls: &Tls, http: HttpChoice) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
+/// Maximum size of a file with certificates or a key.
+const LARGEST_PEM: u64 = 16 << 20;
+
 fn read(path: &str) -> anyhow::Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read `{path}`"))
+    let read = File::open(path).and_then(|file| units::read_at_most(file, LARGEST_PEM));
+    read.with_context(|| format!("cannot read `{path}`"))
 }
 
 #[cfg(test)]

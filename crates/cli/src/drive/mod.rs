@@ -6,7 +6,7 @@ mod connect_args;
 mod given;
 mod search;
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use run::scenario_file::names_scenario;
 use run::search::SearchRequest;
 use run::spec::RunSpec;
 use run::values::OnInvalid;
+use units::read_text_at_most;
 
 pub use self::args::Args;
 use crate::command_line::CommandLine;
@@ -95,14 +96,21 @@ fn given_record_mode(given: &GivenOptions) -> Option<RecordMode> {
 fn merged(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<GivenOptions> {
     let typed = given::given(line);
     let Some(path) = &args.spec else { return Ok(typed) };
-    let text = match path.as_str() {
-        "-" => io::read_to_string(io::stdin()),
-        path => fs::read_to_string(path),
-    };
-    let text = text.with_context(|| format!("cannot read the spec `{path}`"))?;
+    let text = read_spec(path)?;
     let mut given = RunSpec::from_json(&text).with_context(|| format!("`{path}`"))?.given();
     given.0.extend(typed.0);
     Ok(given)
+}
+
+/// Maximum size of a spec.
+const LARGEST_SPEC: u64 = 16 << 20;
+
+fn read_spec(path: &str) -> anyhow::Result<String> {
+    let text = match path {
+        "-" => read_text_at_most(io::stdin(), LARGEST_SPEC),
+        path => File::open(path).and_then(|file| read_text_at_most(file, LARGEST_SPEC)),
+    };
+    text.with_context(|| format!("cannot read the spec `{path}`"))
 }
 
 fn order(args: &Args, given: &GivenOptions) -> anyhow::Result<Order> {
@@ -289,5 +297,17 @@ pub fn conclude(spec: &RunSpec, completed: CompletedRun) -> anyhow::Result<Exit>
         Some(error) => Err(error).context("the record is incomplete"),
         None if on_invalid(spec) == OnInvalid::Warn => Ok(Exit::of_believed(&completed.document)),
         None => Ok(Exit::of(&completed.document)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, `--spec /dev/zero` uses up all memory.
+    #[test]
+    fn a_spec_has_a_bound() {
+        let error = format!("{:#}", read_spec("/dev/zero").unwrap_err());
+        assert_eq!(error, "cannot read the spec `/dev/zero`: it is over 16.0 MiB; use a smaller file");
     }
 }

@@ -56,6 +56,8 @@ pub enum RequestError {
     WeightsTooFine { turns: u64, limit: u64 },
     #[error("`{what}` is not allowed in HTTP/2; use letters, digits and percent-encoding")]
     NotForHttp2 { what: String },
+    #[error("the path has {length} bytes, over the limit of {limit}; use a shorter one")]
+    LongPath { length: usize, limit: usize },
     #[error("{url} is reached over TLS, which was not set up; use http://")]
     NoTls { url: String },
     #[error("the requests go to {count} servers, over the limit of {limit}; split them into several runs")]
@@ -136,7 +138,7 @@ impl Request {
     pub(super) fn http2_head(&self) -> Result<http::Request<()>, RequestError> {
         let authority =
             self.header("host").map_or_else(|| self.url.host_header(), |host| host.trim().to_owned());
-        let path = self.url.path_and_query();
+        let path = self.path()?;
         let uri = http::Uri::builder()
             .scheme(self.url.scheme().name())
             .authority(authority.as_str())
@@ -173,13 +175,22 @@ impl Request {
     ///
     /// [`RequestError`] if it cannot.
     pub(super) fn check_http2(&self) -> Result<(), RequestError> {
-        let path = self.url.path_and_query();
+        let path = self.path()?;
         let not = |what: &str| RequestError::NotForHttp2 { what: printable(what) };
         path.parse::<http::uri::PathAndQuery>().map_err(|_| not(path))?;
         match self.header("host") {
             Some(host) => host.trim().parse::<http::uri::Authority>().map(drop).map_err(|_| not(host)),
             None => Ok(()),
         }
+    }
+
+    /// Path and query, if they are not too long.
+    fn path(&self) -> Result<&str, RequestError> {
+        let path = self.url.path_and_query();
+        if path.len() > LONGEST_PATH {
+            return Err(RequestError::LongPath { length: path.len(), limit: LONGEST_PATH });
+        }
+        Ok(path)
     }
 
     /// Every header in the order of sending: ours unless the user gave one, then the user's, then the length.
@@ -258,6 +269,9 @@ fn is_token_byte(byte: u8) -> bool {
 
 /// Headers about a single connection (RFC 9113, section 8.2.2), and `Host`, which is part of the URL.
 const ONE_CONNECTION: [&str; 6] = ["connection", "keep-alive", "proxy-connection", "upgrade", "te", "host"];
+
+/// Maximum length of path and query, in bytes: that of `http`'s paths. Every request is prepared for HTTP/2 too.
+const LONGEST_PATH: usize = 65_534;
 
 const USER_AGENT: &str = concat!("parallax/", env!("CARGO_PKG_VERSION"));
 
@@ -342,6 +356,18 @@ mod tests {
             assert!(!error.to_string().contains(['\r', '\n', '\0']), "{error}");
         }
         assert!(request("GET", &[("Host", "a"), ("host", "b")], b"").check().is_err());
+    }
+
+    /// If this fails, a path that is only too long is refused because of its characters, or because of HTTP/2.
+    #[test]
+    fn a_path_that_is_too_long_is_refused_with_its_length() {
+        let long = |length: usize| {
+            Request::get(Url::parse(&format!("http://h/{}", "a".repeat(length - 1))).unwrap())
+        };
+        assert!(long(65_534).http2_head().is_ok() && long(65_534).check_http2().is_ok());
+        let refused = "the path has 65535 bytes, over the limit of 65534; use a shorter one";
+        assert_eq!(long(65_535).http2_head().unwrap_err().to_string(), refused);
+        assert_eq!(long(65_535).check_http2().unwrap_err().to_string(), refused);
     }
 
     #[test]

@@ -167,3 +167,22 @@ fn options_for_requests_are_refused_where_only_times_are_used() {
     assert!(error.starts_with("--replay-filter has no effect: --replay-times-only"), "{error}");
     assert!(replayed(&["--replay-times-only"], LOG).unwrap().is_none());
 }
+
+/// If this fails, a line without an end takes all memory, and the parts of a pipe that were read first are lost.
+#[test]
+fn lines_are_bounded_and_pipes_are_refused() {
+    let log = format!("{}\n{}", LOG.lines().next().unwrap(), " ".repeat((16 << 20) + 1));
+    let error = format!("{:#}", replayed(&[], &log).unwrap_err());
+    assert!(error.ends_with("recording`: line 2 is over 16.0 MiB; use a file with shorter lines"), "{error}");
+    let zero = crate::testing::prepared(&["--replay", "/dev/zero", "http://127.0.0.1:1/"]).map(|_| ());
+    assert_eq!(
+        format!("{:#}", zero.unwrap_err()),
+        "cannot read the recording `/dev/zero`: line 1 is over 16.0 MiB; use a file with shorter lines"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let line = ["--replay", pipe.to_str().unwrap(), "http://127.0.0.1:1/"];
+    let error = format!("{:#}", read(&crate::testing::given(&line).spec().unwrap()).unwrap_err());
+    assert!(error.contains("is a pipe, but it is read twice"), "{error}");
+}

@@ -1,5 +1,7 @@
 //! Scenario files merged with options.
 
+use std::fs;
+
 use super::*;
 use crate::prepare::prepare;
 use crate::testing::given;
@@ -165,4 +167,18 @@ fn a_scenario_is_named_alone_and_in_small_letters() {
         let error = named(urls).unwrap_err();
         assert!(error.contains(what) && error.lines().count() == 1, "{error}");
     }
+}
+
+/// If this fails, a scenario file or its data that has no end takes all memory.
+#[test]
+fn a_scenario_and_its_data_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    let error = merge(&crate::testing::given(&[file.to_str().unwrap()])).err().unwrap();
+    assert!(format!("{error:#}").ends_with("it is over 16.0 MiB; use a smaller file"), "{error:#}");
+    let data = format!("{TEXT}[data.users]\nfile = \"/dev/zero\"\nformat = \"csv\"\n")
+        .replace("{{user}}", "{{users.name}}");
+    let error = merged(&data, &[]).unwrap().compile(1, &Environment::none()).err().unwrap();
+    assert!(format!("{error:#}").contains("it is over 256.0 MiB"), "{error:#}");
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use super::super::request::{Header, Request, printable};
 use super::super::url::Url;
-use super::{Problem, Target, TargetError};
+use super::{Problem, Target, TargetError, push};
 
 pub(super) fn parse(
     text: &str,
@@ -78,7 +78,7 @@ impl Reader {
             }
             _ => {
                 let weight = self.weight.take().map_or(1, |weight| weight.value);
-                self.targets.push(Target { line, request: Request { weight, ..target_line(text)? } });
+                push(&mut self.targets, Target { line, request: Request { weight, ..target_line(text)? } })?;
                 self.open = true;
             }
         }

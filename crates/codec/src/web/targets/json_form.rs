@@ -15,14 +15,14 @@ use serde::Deserialize;
 
 use super::super::request::{Header, Request, printable};
 use super::super::url::Url;
-use super::{Problem, Target, TargetError};
+use super::{Problem, Target, TargetError, push};
 
 pub(super) fn parse(text: &str) -> Result<Vec<Target>, TargetError> {
     let mut targets = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
         if !text.trim().is_empty() {
-            let request = parse_line(text).map_err(|problem| TargetError { line, problem })?;
-            targets.push(Target { line, request });
+            let read = parse_line(text).and_then(|request| push(&mut targets, Target { line, request }));
+            read.map_err(|problem| TargetError { line, problem })?;
         }
     }
     Ok(targets)

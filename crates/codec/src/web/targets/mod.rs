@@ -25,6 +25,9 @@ pub enum Form {
     Json,
 }
 
+/// Maximum number of targets: a run has as many numbers for requests.
+const TARGETS_MAX: usize = 1 << 16;
+
 /// Why a target file was refused: where, what, and what to do.
 #[derive(Debug, Error)]
 #[error("line {line}: {problem}")]
@@ -37,6 +40,8 @@ pub struct TargetError {
 /// What is wrong with a target.
 #[derive(Debug, Error)]
 pub enum Problem {
+    #[error("there are more than {TARGETS_MAX} targets; split the file")]
+    TooMany,
     #[error("no target here; write for example `GET http://127.0.0.1:8080/`")]
     NoTargets,
     #[error("`{text}` is not a target; write `METHOD URL`, for example `GET http://127.0.0.1:8080/`")]
@@ -97,6 +102,15 @@ pub fn parse(
 struct Target {
     line: usize,
     request: Request,
+}
+
+/// Appends a target. Their number is checked while they are read, because each takes more memory than its text.
+fn push(targets: &mut Vec<Target>, target: Target) -> Result<(), Problem> {
+    if targets.len() == TARGETS_MAX {
+        return Err(Problem::TooMany);
+    }
+    targets.push(target);
+    Ok(())
 }
 
 fn check_targets(targets: &[Target]) -> Result<(), TargetError> {

@@ -138,3 +138,13 @@ fn an_error_is_one_line_whatever_the_file_holds() {
         assert!(!error.contains(['\r', '\n', '\0']), "{error}");
     }
 }
+
+/// If this fails, a file of short targets takes many times its size of memory.
+#[test]
+fn there_are_at_most_as_many_targets_as_a_run_can_number() {
+    for target in ["GET h\n", "{\"method\":\"GET\",\"url\":\"h\"}\n"] {
+        let most = target.repeat(1 << 16);
+        assert!(read(&most).is_ok());
+        check_refused(&format!("{most}{target}"), "line 65537", "more than 65536 targets");
+    }
+}
