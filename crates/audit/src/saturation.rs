@@ -21,6 +21,9 @@ const BACKLOG_PER_MILLE: u64 = 10;
 /// more the slower it is.
 const BUSY_PER_MILLE: u64 = 500;
 
+/// Connections that have requests outstanding for this share of a second are all occupied.
+const HELD_PER_MILLE: u64 = 900;
+
 /// From here on a request waits in the server for at least as long as it is worked on.
 const QUEUE_FACTOR: u64 = 2;
 
@@ -122,21 +125,33 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether requests took far longer in the server than the fastest did: most of them, or one without a response on
-/// each connection. Otherwise nothing shows that the server was saturated: a request took no longer than with little
+/// Whether requests took far longer in the server than the fastest did: most of them, or those on all connections
+/// while no response came. Otherwise nothing shows that the server was saturated: a request took no longer than with little
 /// load, and more connections might have got more responses.
 fn is_queue_in_server(evidence: &Evidence<'_>) -> bool {
-    let total = evidence.total;
-    let Some((service, least)) = total.service().and_then(|service| Some((service, service.min()?))) else {
+    let service = evidence.total.service();
+    let Some((service, least)) = service.and_then(|service| Some((service, service.min()?))) else {
         return true;
     };
     let long = least.0.saturating_mul(QUEUE_FACTOR);
-    let unanswered = [Outcome::RequestTimeout, Outcome::InFlight];
-    let stuck = unanswered.into_iter().filter_map(|outcome| total.failed(outcome)).filter(|ages| {
-        // Their ages include the time in the pool, so the youngest has to be old.
-        ages.count() >= evidence.slots && ages.min().is_some_and(|age| age.0 > long)
-    });
-    stuck.count() > 0 || quantile(service, 50).is_none_or(|median| median.0 > long)
+    is_mostly_silent(evidence, long) || quantile(service, 50).is_none_or(|median| median.0 > long)
+}
+
+/// Whether no response came in at least half of the seconds although all connections were occupied, so that the
+/// requests on them took longer than `long`. The service times of `ok` requests do not show such a server.
+fn is_mostly_silent(evidence: &Evidence<'_>, long: u64) -> bool {
+    let within = within(evidence);
+    let is_silent = |second: &&&Second| {
+        let occupied = u128::from(evidence.slots) * u128::from(second.length_ns);
+        let on_connections = u128::from(second.outstanding_ns.unwrap_or(0));
+        let responded = |outcome: &str| Outcome::from_name(outcome).is_none_or(|it| !it.is_unanswered());
+        second.length_ns > long
+            && second.ok == 0
+            && !second.failures.iter().any(|entry| responded(&entry.outcome))
+            && on_connections * 1_000 >= occupied * u128::from(HELD_PER_MILLE)
+    };
+    let silent = within.iter().filter(is_silent).count();
+    silent > 0 && silent * 2 >= within.len()
 }
 
 /// Whether this client had more to do than it could, and left its connections idle in the meantime.
@@ -184,8 +199,15 @@ fn offered_per_s(evidence: &Evidence<'_>, shortfall: &Shortfall) -> f64 {
     let within = within(evidence);
     match within.is_empty() {
         true => per_s(evidence, shortfall.scheduled.saturating_sub(shortfall.unsent)),
-        false => per_s(evidence, within.iter().map(|second| ended_by_itself(second)).sum()),
+        false => per_s(evidence, within.iter().map(|second| ended_after_send(second)).sum()),
     }
+}
+
+/// Requests that ended before the run did, without those that never had a connection.
+fn ended_after_send(second: &Second) -> u64 {
+    let unsent = [Outcome::QueueFull.name(), Outcome::CheckoutTimeout.name()];
+    let unsent = second.failures.iter().filter(|entry| unsent.contains(&entry.outcome.as_str()));
+    ended_by_itself(second).saturating_sub(unsent.map(|entry| entry.count).sum())
 }
 
 /// `ok` responses per second of the window.

@@ -407,6 +407,63 @@ fn a_rate_that_was_missed_is_the_fault_of_the_side_that_waited_least() {
     check(&Evidence { seconds: &idle, ..evidence(&total) }, &[("kept_up", Degraded)]);
 }
 
+/// A second in which all 10 connections had a request and these requests ended.
+fn occupied(at: u64, fill: impl FnOnce(&mut Interval)) -> Second {
+    let mut interval = Interval::default();
+    interval.start = Nanos::from_secs(at);
+    interval.length = Nanos::from_secs(1);
+    interval.outstanding_time = Some(10 * 1_000_000_000);
+    fill(&mut interval);
+    Second::of(&interval, None)
+}
+
+/// If this fails, a server that sends nothing any more is a lack of connections, or a lack of connections is a server.
+#[test]
+fn a_server_without_responses_is_saturated_however_fast_it_was_before() {
+    let total = mostly_unsent(95);
+    let measured = |seconds: &[Second]| {
+        let run = Evidence { seconds, window: Nanos::from_secs(4), ..evidence(&total) };
+        audit(&run).findings.remove(0).measured
+    };
+    let works = |at| occupied(at, |interval| interval.record_ok(&ok(0, 95 * MS, 0)));
+    let silent = |at| occupied(at, |interval| fail(interval, 2, Outcome::RequestTimeout));
+    let refuses = |at| occupied(at, |interval| fail(interval, 2, Outcome::AppError));
+    let of_connections = [
+        [works(0), works(1), works(2), silent(3)],
+        [works(0), refuses(1), refuses(2), refuses(3)],
+        [works(0), works(1), works(2), works(3)],
+    ];
+    for seconds in of_connections {
+        let measured = measured(&seconds);
+        assert!(measured.starts_with("connections saturated"), "{measured}");
+    }
+    let measured = measured(&[works(0), works(1), silent(2), silent(3)]);
+    assert!(measured.starts_with("server saturated"), "{measured}");
+}
+
+/// If this fails, a run that was ended before the first response was due calls the server saturated.
+#[test]
+fn without_a_response_nothing_is_called_saturated() {
+    let mut total = Interval::default();
+    fail(&mut total, 15_000, Outcome::QueueFull);
+    let findings = audit(&evidence(&total)).findings;
+    let kept_up = findings.iter().find(|finding| finding.check == Check::KeptUp).unwrap();
+    assert!(kept_up.measured.starts_with("100.0 % of 15000 requests due were not sent"), "{kept_up:?}");
+}
+
+/// If this fails, requests count as offered that were sent after the window, or never.
+#[test]
+fn what_was_offered_is_what_was_sent_in_the_window() {
+    let total = mostly_unsent(2);
+    let mut within = Second { ok: 400, ..second(Nanos::from_secs(10), Nanos::from_millis(9_900)) };
+    within.failures = occupied(0, |interval| fail(interval, 15_000, Outcome::QueueFull)).failures;
+    let drain = second(Nanos::from_secs(5), Nanos::from_millis(4_950));
+    let drain = Second { ok: 600, start_ns: 10_000 * MS, ..drain };
+    let measured =
+        audit(&Evidence { seconds: &[within, drain], ..evidence(&total) }).findings.remove(0).measured;
+    assert!(measured.starts_with("this client offered 40/s of 1600/s"), "{measured}");
+}
+
 /// If this fails, the reason that explains the others comes after them.
 #[test]
 fn saturation_is_the_first_reason_among_its_equals() {

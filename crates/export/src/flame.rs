@@ -102,7 +102,7 @@ mod tests {
         assert!(svg.contains("a &amp; &lt;b&gt;"));
     }
 
-    /// If this fails, a function name of the server can run a script in the browser of whoever opens the picture.
+    /// If this fails, a function name of the server can run a script in the browser that opens the picture.
     #[test]
     fn a_name_is_not_interpreted_as_markup() {
         let svg = drawn("t;</title><script>alert(1)</script>;\"onload=\"x() 5\nt;]]>&#60;b 5\n");

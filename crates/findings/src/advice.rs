@@ -121,11 +121,6 @@ impl Run<'_> {
         (times > FLAT).then_some((times, shortest))
     }
 
-    /// How many requests were sent and got no response.
-    fn sent_without_response(&self) -> u64 {
-        [Outcome::RequestTimeout, Outcome::InFlight].map(|outcome| self.ended_in(outcome)).iter().sum()
-    }
-
     /// Whether a few slow requests make up most of the time for which connections are occupied, as when a server
     /// stalls.
     fn is_hold_of_a_few(&self) -> bool {
@@ -251,8 +246,8 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     if view.is_client_the_limit() {
         return None;
     }
-    // What they occupied a connection for is unknown.
-    if view.sent_without_response() * 100 > view.results.totals.ok {
+    // How long those would have occupied a connection is unknown, so Little's law has no answer.
+    if view.ended_in(Outcome::RequestTimeout) * 100 > view.results.totals.ok {
         return None;
     }
     let (waited, took) = view.wait_and_service()?;

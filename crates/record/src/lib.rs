@@ -1,7 +1,6 @@
-//! The vocabulary of results, and the format in which they are stored.
+//! The format in which results are stored: documents, the series of a run, and their files.
 //!
-//! It defines the phases of a request, how requests end, the interval histograms, the audit's verdict, and the results
-//! directory. It opens no socket, starts no thread and reads no clock; only the modules of records access files.
+//! The vocabulary (phases, outcomes, timelines, intervals) is that of the crate `intervals`, which is passed on here. It opens no socket, starts no thread and reads no clock; only the modules of records access files.
 
 mod check;
 mod commit;

@@ -2,10 +2,10 @@
 //! series names, with the length, count and sum that the series states. Anything else is damage. Driven by the readers
 //! of records.
 
+use std::path::Path;
+
 use intervals::Durations;
 use intervals::hlog::{self, Decoder};
-
-use std::path::Path;
 
 use crate::commit::SERIES;
 use crate::error::{Damage, RecordError};

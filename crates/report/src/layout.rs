@@ -1,7 +1,7 @@
 //! A view as text on a terminal: the verdict, the conditions, and one section after another.
 //!
 //! People paste it into tickets. The order never changes, a normal run takes fewer than fifty lines, and colour never
-//! carries information of its own. Figures are formatted and drawn here, and nothing is computed: what is printed is in
+//! carries information by itself. Figures are formatted and drawn here, and nothing is computed: what is printed is in
 //! the view.
 
 mod chart;

@@ -3,8 +3,8 @@
 mod fixture;
 
 use fixture::{MS, Run, US, book_failure, book_ok, kept, timeline};
-use record::document::{EffectiveOption, Model, OptionSource, State};
-use record::{Failure, Outcome, Phase, Timeline};
+use record::document::{EffectiveOption, Finding, Model, OptionSource, State, VerdictWord};
+use record::{Check, Failure, Outcome, Phase, Timeline};
 
 fn advised(
     mut run: Run,
@@ -215,6 +215,63 @@ fn a_pool_before_a_server_that_slows_down_is_no_cure() {
         );
         assert!(!advice[0].contains("none would wait") && !advice[0].contains("headroom"), "{advice:?}");
     }
+}
+
+/// If this fails, a pool is sized by the requests that got a response, when others occupied its connections for far
+/// longer.
+#[test]
+fn timeouts_leave_the_size_of_a_pool_unknown() {
+    let requests = vec![kept(0, 40 * MS, 10 * MS); 100];
+    let about_the_pool = |failures: &[(Outcome, Phase)]| {
+        let advice = advised(Run::open(500.0, 4, 1), requests.clone(), failures);
+        advice.iter().any(|advice| advice.contains("Little's law"))
+    };
+    assert!(about_the_pool(&[]));
+    // Those of a run that ended are on their connections as usual.
+    assert!(about_the_pool(&[(Outcome::InFlight, Phase::Wait); 4]));
+    assert!(!about_the_pool(&[(Outcome::RequestTimeout, Phase::Wait); 2]));
+}
+
+/// If this fails, more connections are recommended for a load generator that is too slow.
+#[test]
+fn a_pool_that_a_slow_client_cannot_use_gets_no_advice() {
+    let mut run = Run::open(500.0, 4, 1);
+    run.second(|interval| (0..100).for_each(|_| book_ok(interval, &kept(0, 40 * MS, 10 * MS))));
+    run.finish(State::Finished);
+    let advised = |run: &Run| {
+        let results = run.document.results.as_ref().unwrap();
+        let advice = findings::advice(results, &run.document, &run.seconds);
+        advice.iter().any(|advice| advice.rule == "pool-owns")
+    };
+    assert!(advised(&run));
+    let slow = Finding {
+        check: Check::OfferedLoad,
+        makes: VerdictWord::Invalid,
+        measured: String::new(),
+        limit: String::new(),
+        advice: String::new(),
+    };
+    run.document.verdict.as_mut().unwrap().findings.push(slow);
+    assert!(!advised(&run));
+}
+
+/// If this fails, a few requests during a stall make a pool the only culprit.
+#[test]
+fn a_pool_behind_a_server_that_stalled_is_not_the_only_culprit() {
+    let mut requests = vec![kept(0, 400 * MS, 5 * MS); 90];
+    requests.extend(vec![kept(0, 400 * MS, 800 * MS); 10]);
+    let advice = advised(Run::open(100.0, 4, 1), requests, &[]);
+    assert!(advice.iter().any(|advice| advice.starts_with("Requests waited 400 ms")), "{advice:?}");
+}
+
+/// If this fails, connections that the client closed after a timeout count as closed by the server.
+#[test]
+fn connections_closed_after_timeouts_are_no_fault_of_keep_alive() {
+    let new =
+        timeline([Some(0), Some(0), None, Some(MS), None, None, Some(0), Some(9 * MS), Some(0), Some(0)]);
+    let timeouts = [(Outcome::RequestTimeout, Phase::Wait); 95];
+    let advice = advised(Run::open(200.0, 8, 1), vec![new; 100], &timeouts);
+    assert!(!advice.iter().any(|advice| advice.contains("Keep-alive")), "{advice:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub struct CompanionObserver {
     stderr_text: Option<thread::JoinHandle<String>>,
 }
 
-/// How the observer is told to end.
+/// How the observer is ended.
 enum ObserverControl {
     /// Closing its standard input.
     Local(Option<ChildStdin>),

@@ -196,7 +196,7 @@ pub fn opening_document(
     }
 }
 
-/// The requests' names, if each has figures of its own.
+/// The requests' names, if each has its own figures.
 fn targets(prepared: &PreparedRun) -> Vec<String> {
     let apart = (2..=engine::KINDS_APART).contains(&prepared.names.len());
     if apart { prepared.names.clone() } else { Vec::new() }

@@ -481,7 +481,12 @@ fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     targets::parse(&text, form, |body| {
         // As in vegeta: relative to the working directory, and if that fails, to the target file.
         let body = read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))?;
-        let over = || io::Error::other(format!("the bodies are over {} together", Bytes(MOST_BODIES)));
+        let over = || {
+            io::Error::other(format!(
+                "the bodies are over {} together; use smaller files",
+                Bytes(MOST_BODIES)
+            ))
+        };
         left = left.checked_sub(body.len() as u64).ok_or_else(over)?;
         Ok(body)
     })

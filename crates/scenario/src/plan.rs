@@ -96,7 +96,7 @@ pub(crate) enum Ordinals {
     },
 }
 
-/// A kind of request, with figures of its own.
+/// A kind of request, with its own figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestKind {
     pub name: String,

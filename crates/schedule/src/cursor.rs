@@ -18,7 +18,7 @@ use crate::stages::{Placed, Stages};
 pub struct Cursor {
     arrivals: Arrivals,
     residue: Residue,
-    /// How many of its own requests it has passed.
+    /// How many of its requests it has passed.
     passed: u64,
     next: Nanos,
     /// The index of the stage that the walk is in.

@@ -226,7 +226,7 @@ impl Stream {
                 _ => Looked::Failed(StreamEnd::Reset),
             };
         }
-        // `h2` refuses data beyond the announced length before it is visible here, so too much data cannot be told from
+        // `h2` refuses data beyond the announced length before it is visible here, so too much data cannot be distinguished from
         // too little; the latter is what happens in practice.
         let short = self.announced.is_some_and(|announced| self.received < announced);
         let cut = short && matches!(self.place, Place::Body { .. });

@@ -172,8 +172,8 @@ fn all_addresses_refuse() {
     check(&named(&closed(2, 2, 6)), &script, "6 connect_refused/connect/server");
 }
 
-/// If this fails, a packet lost in the network and a server that does not respond are told apart without evidence, or
-/// are not told apart although there is evidence.
+/// If this fails, a packet lost in the network and a server that does not respond are distinguished without evidence,
+/// or are not distinguished although there is evidence.
 #[test]
 fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     let mut plan = closed(1, 1, 3);

@@ -52,3 +52,36 @@ fn disturbance(probes: &[ProbeResult]) -> String {
     let why = probes.last().map_or("", |probe| probe.why.as_str());
     format!("stopped: this host is too busy at any rate ({why}); stop other workloads, or use another host")
 }
+
+#[cfg(test)]
+mod tests {
+    use record::document::QuantileValue;
+    use stats::search::Aim;
+
+    use super::*;
+
+    /// If this fails, a search that the user stopped blames its requests.
+    #[test]
+    fn an_interrupted_search_says_so() {
+        let search = Search::new(Aim { from: 1.0, to: None, probes: 8, tolerance: 0.02 });
+        assert_eq!(result(&search, &[], 8).reason, "too few requests succeeded at the first rate");
+        let interrupted = ProbeResult {
+            folder: String::new(),
+            rate_per_s: Some(1.0),
+            warmup_ns: 0,
+            measured_ns: 0,
+            sent_per_s: 0.0,
+            ok_per_s: 0.0,
+            error_share: 0.0,
+            p50: QuantileValue::TooFew { needed: 1 },
+            p99: QuantileValue::TooFew { needed: 1 },
+            figures: Vec::new(),
+            client_cpu_share: None,
+            verdict: None,
+            against_client: Vec::new(),
+            says: ProbeOutcome::Interrupted,
+            why: String::new(),
+        };
+        assert_eq!(result(&search, &[interrupted], 8).reason, "it was interrupted");
+    }
+}

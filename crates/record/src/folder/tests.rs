@@ -1,9 +1,8 @@
 //! Tests of the record's writer: crashes at every byte, full disks, occupied directories. Uses recorded writes.
 
-use intervals::{Failure, Outcome, Phase, Timeline};
-
 use std::fs;
 
+use intervals::{Failure, Outcome, Phase, Timeline};
 use proptest::prelude::*;
 
 use super::*;

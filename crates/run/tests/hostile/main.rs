@@ -112,7 +112,7 @@ fn watch(at: Arc<AtomicU64>) {
     });
 }
 
-/// Prints a line for whoever runs the test; ignores a closed output.
+/// Prints a line for the person who runs the test; ignores a closed output.
 fn say(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }

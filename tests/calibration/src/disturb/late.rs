@@ -4,9 +4,12 @@
 use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::*;
+use testkit::trials;
 
 /// Longer than a pause plus the time that the guard waits, with some margin.
 const LATE: Nanos = Nanos::from_millis(1_800);
+
+const MOST_TRIALS: usize = 10;
 
 /// If this fails, a disturbance that the guard has given up as overdue is applied after all, with nothing to undo it.
 ///
@@ -15,7 +18,7 @@ const LATE: Nanos = Nanos::from_millis(1_800);
 #[test]
 fn a_pause_given_up_before_its_begin_is_not_applied() {
     let _together = quiet::together();
-    for trial in 1..=10 {
+    for trial in 1..=MOST_TRIALS {
         let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
         let pid = victim.pid().to_string();
         let line = ["pause", "-p", &pid, "--for", "200ms", "--start", "500ms"];
@@ -24,7 +27,8 @@ fn a_pause_given_up_before_its_begin_is_not_applied() {
         wait_until("the record exists", || read_observation(folder.path()).is_ok());
         let before = bytes_read(run.guard);
         let begin = clock::now();
-        while bytes_read(run.guard) == before {
+        // On a busy host the guard may have had its order before; then the pause begins.
+        while bytes_read(run.guard) == before && !victim.is_stopped() {
             assert!(clock::now() < begin + PATIENCE, "the guard was never informed");
             clock::sleep_until(clock::now() + Nanos(50_000));
         }
@@ -36,7 +40,7 @@ fn a_pause_given_up_before_its_begin_is_not_applied() {
         if began {
             continue;
         }
-        println!("trials: {trial} of at most 10");
+        trials::report(trial, MOST_TRIALS);
         assert!(run.wait().success());
         assert!(!victim.is_stopped());
         let (episodes, results, _) = kept(folder.path());

@@ -127,7 +127,7 @@ impl Run {
         number(&self.json, &format!("/results/totals/{name}"))
     }
 
-    /// How many ended with this outcome, in any phase and whoever is to blame.
+    /// How many ended with this outcome, in any phase and with any blame.
     pub fn ended(&self, outcome: &str) -> u64 {
         self.outcomes().filter(|row| row["outcome"] == outcome).map(|row| number(row, "/count")).sum()
     }
