@@ -481,13 +481,8 @@ fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     targets::parse(&text, form, |body| {
         // As in vegeta: relative to the working directory, and if that fails, to the target file.
         let body = read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))?;
-        let over = || {
-            io::Error::other(format!(
-                "the bodies are over {} together; use smaller files",
-                Bytes(MOST_BODIES)
-            ))
-        };
-        left = left.checked_sub(body.len() as u64).ok_or_else(over)?;
+        let over = || format!("the bodies are over {} together; use smaller ones", Bytes(MOST_BODIES));
+        left = left.checked_sub(body.len() as u64).ok_or_else(|| io::Error::other(over()))?;
         Ok(body)
     })
     .with_context(|| format!("cannot use the targets `{shown}`"))
