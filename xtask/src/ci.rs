@@ -128,7 +128,7 @@ const fn linted(name: &'static str, arguments: &'static [&'static str]) -> Step 
     Step { name, work: Work::Linted(arguments) }
 }
 
-/// Quick ones first. Everything is compiled before the first test runs: tests measure time, and need the machine to
+/// Quick ones first. Fuzzing measures nothing and may share the cores. Everything is compiled before the first test runs: tests measure time, and need the machine to
 /// themselves.
 const STAGES: &[Stage] = &[
     Stage {
@@ -145,6 +145,7 @@ const STAGES: &[Stage] = &[
         steps: &[
             linted("lint, build tests", &["test", "--workspace", "--all-targets", "--locked", "--no-run"]),
             step("build", &["build", "--release", "--locked", "-p", "parallax"]),
+            step("fuzz", &["xtask", "fuzz"]),
         ],
         meanwhile: Some(&Step { name: "build jvm", work: Work::BuildJvm }),
         to_the_end: false,

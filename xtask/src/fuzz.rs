@@ -6,8 +6,10 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -39,27 +41,49 @@ pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bo
     if !build(&folder, &host)? {
         return Ok(false);
     }
-    for Target { name } in &manifest.bin {
-        let (found, artifacts) =
-            (folder.join("corpus-found").join(name), folder.join("artifacts").join(name));
-        let seeds = folder.join("corpus").join(name);
-        for made in [&found, &artifacts, &seeds] {
-            fs::create_dir_all(made).with_context(|| made.display().to_string())?;
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get);
+    for targets in manifest.bin.chunks(at_once) {
+        let results = thread::scope(|scope| {
+            let running: Vec<_> =
+                targets.iter().map(|target| scope.spawn(|| fuzz(&folder, &host, &target.name, seconds))).collect();
+            running.into_iter().map(|thread| thread.join().expect("a target's errors are returned")).collect::<Vec<_>>()
+        });
+        for (Target { name }, result) in targets.iter().zip(results) {
+            match result? {
+                Found::Nothing { inputs } => writeln!(out, "fuzz: {name}: {inputs} inputs")?,
+                Found::Something { log, artifacts } => {
+                    io::stderr().write_all(&log)?;
+                    writeln!(out, "fuzz: {name} found something: {}", artifacts.display())?;
+                    return Ok(false);
+                }
+            }
         }
-        let mut command = Command::new(folder.join("target").join(&host).join("release").join(name));
-        command.args(LIMITS).arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
-        command.arg(format!("-artifact_prefix={}/", artifacts.display())).args([&found, &seeds]);
-        let output = command.stdin(Stdio::null()).output().with_context(|| format!("fuzz target {name}"))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            io::stderr().write_all(&output.stderr)?;
-            writeln!(out, "fuzz: {name} found something: {}", artifacts.display())?;
-            return Ok(false);
-        }
-        let count = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-        writeln!(out, "fuzz: {name}: {} inputs", count.unwrap_or("an unknown number of").trim())?;
     }
     Ok(true)
+}
+
+/// What the run of one target ended with.
+enum Found {
+    Nothing { inputs: String },
+    Something { log: Vec<u8>, artifacts: PathBuf },
+}
+
+/// Runs the built target `name` from its seeds and from what earlier runs found.
+fn fuzz(folder: &Path, host: &str, name: &str, seconds: u32) -> anyhow::Result<Found> {
+    let [found, artifacts, seeds] = ["corpus-found", "artifacts", "corpus"].map(|kind| folder.join(kind).join(name));
+    for made in [&found, &artifacts, &seeds] {
+        fs::create_dir_all(made).with_context(|| made.display().to_string())?;
+    }
+    let mut command = Command::new(folder.join("target").join(host).join("release").join(name));
+    command.args(LIMITS).arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
+    command.arg(format!("-artifact_prefix={}/", artifacts.display())).args([&found, &seeds]);
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("fuzz target {name}"))?;
+    if !output.status.success() {
+        return Ok(Found::Something { log: output.stderr, artifacts });
+    }
+    let log = String::from_utf8_lossy(&output.stderr);
+    let count = log.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    Ok(Found::Nothing { inputs: count.unwrap_or("an unknown number of").trim().to_owned() })
 }
 
 fn build(folder: &Path, host: &str) -> anyhow::Result<bool> {

@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     // The same options as on the command line, so that a user can repeat what the demo does.
     let mut given = GivenOptions::default();
     for (name, text) in
-        [("url", url.as_str()), ("connections", "2"), ("users", "4"), ("count", "16"), ("quiet", "true")]
+        [("url", url.as_str()), ("connections", "2"), ("users", "4"), ("count", "12"), ("quiet", "true")]
     {
         given.set(name, [text]);
     }
@@ -63,8 +63,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     // Not on standard output, which begins with the verdict.
     let _ = writeln!(
         io::stderr(),
-        "16 requests from 4 virtual users over 2 connections to a server that responds after {delay} s: {}",
-        if args.fast { "about 2 s" } else { "about 16 s" }
+        "12 requests from 4 virtual users over 2 connections to a server that responds after {delay} s: {}",
+        if args.fast { "about 1 s" } else { "about 12 s" }
     );
     let with = Conduct {
         folder: &folder,

@@ -35,11 +35,11 @@ pub struct Surroundings {
     pub longest_stall_ns: u64,
     /// The processes that used most CPU time, by records of `cpu`.
     pub busiest: Vec<Busy>,
-    /// Disturbances that were in effect in the meantime: those that were planned and not done are none.
+    /// Disturbances in effect during this period; those that were planned and not carried out do not count.
     pub disturbances: u64,
-    /// The same by their records.
+    /// The same, according to their records.
     pub planted: Vec<Planted>,
-    /// When JVMs was stalled, by their own records.
+    /// When JVMs were stalled, according to their own records.
     pub runtimes: Vec<Runtime>,
     #[serde(skip)]
     pub(crate) stall_spans: Stalls,

@@ -135,10 +135,10 @@ pub struct NotMade {
 pub struct Headline {
     /// Successful requests per second.
     pub rate: Cell,
-    /// Completed journeys per second; where there are any, the rate asked for is one of journeys.
+    /// Completed journeys per second. If there are any, the requested rate is in journeys too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journey_rate: Option<Cell>,
-    /// What an open loop was asked for, per second.
+    /// The rate that an open loop was asked for, per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Cell>,
     pub response_p50: Cell,

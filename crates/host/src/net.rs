@@ -107,8 +107,10 @@ mod tests {
     fn a_bound_below_the_floor_is_good_enough() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
+        // Closed connections to another listener that had this port are still counted for a minute.
+        let before = ports_towards(port, 0).unwrap();
         let _one = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        assert_eq!(ports_towards(port, 0), Some(1));
+        assert_eq!(ports_towards(port, 0), Some(before + 1));
         assert!(ports_towards(port, 1_000_000).unwrap() >= 1);
     }
 }

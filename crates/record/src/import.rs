@@ -60,12 +60,12 @@ pub struct ImportedResults {
     pub rate_per_s: Option<f64>,
     /// Requests that ended, as far as the tool counts them.
     pub requests: Option<u64>,
-    /// Those of them that the tool takes for good.
+    /// Requests that the tool counts as successful.
     pub ok: Option<u64>,
     pub failed: Option<u64>,
-    /// `ok` answers a second, as of a run; absent where the tool does not report the good from the bad.
+    /// Successful responses per second, as for a run; absent if the tool does not report failures separately.
     pub throughput_per_s: Option<f64>,
-    /// Requests a second as the tool states them, the failed ones included.
+    /// Requests per second as the tool reports them, failed ones included.
     pub request_rate_per_s: Option<f64>,
     pub bytes_sent: Option<u64>,
     pub bytes_received: Option<u64>,

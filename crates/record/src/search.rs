@@ -26,12 +26,12 @@ pub struct SearchDocument {
     /// Has no verdict; each probe has its own.
     #[serde(flatten)]
     pub envelope: Envelope,
-    /// What is known; while the search goes on, so far. Absent before the first probe.
+    /// The result; that of the probes so far while the search runs. Absent before the first probe.
     pub answer: Option<SearchResult>,
     pub subject: Subject,
     /// All of them have to hold.
     pub objective: Vec<Demanded>,
-    /// How near the two ends of the response were to come: 0.02 is 2 %.
+    /// The search ends when its interval is no wider than this share of the rate: 0.02 is 2 %.
     pub tolerance: f64,
     pub probes_allowed: u64,
     /// In the order in which they were carried out.
@@ -45,7 +45,7 @@ envelope_of!(SearchDocument);
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Demanded {
     pub condition: String,
-    /// Not stated by the user: a rate at which the answers are errors is not held.
+    /// Not stated by the user: a rate at which responses are errors is not held.
     pub implied: bool,
 }
 

@@ -138,7 +138,7 @@ group! {
 pub enum Model {
     /// Virtual users: each sends its next request when its last one has ended.
     Closed(ClosedLoop),
-    /// A schedule: requests are due whatever became of the earlier ones.
+    /// A schedule: when a request is due does not depend on earlier ones.
     Open(OpenLoop),
 }
 

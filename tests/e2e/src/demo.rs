@@ -34,7 +34,7 @@ fn the_transcript_in_readme_is_what_the_demo_prints() {
     let printed = String::from_utf8(output.stdout).unwrap();
     // The verdict comes before anything else; announcements are not a result.
     assert!(["valid: ", "degraded: ", "invalid: "].iter().any(|word| printed.starts_with(word)), "{printed}");
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("16 requests from 4 virtual users"));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("12 requests from 4 virtual users"));
 
     let readme = fs::read_to_string(binary::root().join("README.md")).unwrap();
     let (_, after) = readme.split_once("$ parallax demo\n").expect("README shows the demo");

@@ -74,7 +74,10 @@ fn hogged() -> Verdict {
 /// Three hogs with the weights 1024, 526 and 272: the one that took most is named first, and each with the time it had.
 #[test]
 fn pre_emptors_are_ranked_by_the_time_they_took() {
-    let _alone = quiet::alone();
+    quiet::in_trials(ranked);
+}
+
+fn ranked() -> Verdict {
     let server = Plan::of("threads").start();
     let hogs = [("hog-most", 0), ("hog-middle", 3), ("hog-least", 6)]
         .map(|(name, niceness)| Hog::start(name, Core::Last, niceness, None));
@@ -97,13 +100,17 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
             (name, pid, within)
         })
         .collect();
-    assert!(took.is_sorted_by(|one, next| one.2 > next.2), "the hogs did not rank as planned: {took:?}");
+    quiet::ensure(took.is_sorted_by(|one, next| one.2 > next.2), || {
+        format!("the hogs did not rank as planned: {took:?}")
+    })?;
     let pids: Vec<u32> = took.iter().map(|&(_, pid, _)| pid).collect();
     let named: Vec<_> = watched.results.preemptors.iter().filter(|one| pids.contains(&one.pid)).collect();
     for (one, (name, pid, truth)) in named.iter().zip(&took) {
         println!("{name}: {} for {truth}, {:+.2} %", Nanos(one.time_ns), error(one.time_ns, truth.0));
         assert_eq!((one.comm.as_str(), one.pid), (*name, *pid), "{named:#?}");
-        assert!(error(one.time_ns, truth.0).abs() <= 5.0, "{name}: {} for {truth}", Nanos(one.time_ns));
+        quiet::ensure(error(one.time_ns, truth.0).abs() <= 5.0, || {
+            format!("{name}: {} for {truth}", Nanos(one.time_ns))
+        })?;
         assert!(one.count > 0);
     }
     assert_eq!(named.len(), 3, "{:#?}", watched.results.preemptors);
@@ -111,8 +118,11 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
     for one in &watched.served {
         let (culprit, hog) = (one.culprit.as_ref().unwrap(), overlap(&most, one.read.0, one.done.0));
         let least = Nanos(hog.0 - hog.0 / 20);
-        assert!(culprit.time >= least, "request {}: {culprit:?}, and hog-most took {hog}", one.n);
+        quiet::ensure(culprit.time >= least, || {
+            format!("request {}: {culprit:?}, and hog-most took {hog}", one.n)
+        })?;
     }
+    Ok(())
 }
 
 /// A thread that yields, one that is preempted, and one whose group has used up its quota: a thousand requests, and

@@ -19,7 +19,7 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = text("resolve"), help_heading = "Connection")]
     resolve: Vec<String>,
 
-    /// Connect to this Unix domain socket; the URL says what to request. The URL unix:/SOCKET:/PATH names both.
+    /// Connect to this Unix domain socket; the URL then only names what to request. The URL unix:/SOCKET:/PATH names both.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Connection")]
     unix: Option<String>,
 

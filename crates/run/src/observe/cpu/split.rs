@@ -124,7 +124,7 @@ mod boundaries {
         pub fn lost(&self) -> Option<MissingFact> {
             let lost = self.clocks.as_ref().map_or(0, ThreadClocks::lost);
             let why = format!(
-                "{lost} threads found no room among the clocks; their user and system time is in none"
+                "the table of threads was full: user and system time of {lost} threads is missing"
             );
             (lost > 0).then(|| MissingFact { what: "threads".to_owned(), why })
         }
