@@ -44,9 +44,14 @@ pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bo
     let at_once = thread::available_parallelism().map_or(1, NonZero::get);
     for targets in manifest.bin.chunks(at_once) {
         let results = thread::scope(|scope| {
-            let running: Vec<_> =
-                targets.iter().map(|target| scope.spawn(|| fuzz(&folder, &host, &target.name, seconds))).collect();
-            running.into_iter().map(|thread| thread.join().expect("a target's errors are returned")).collect::<Vec<_>>()
+            let running: Vec<_> = targets
+                .iter()
+                .map(|target| scope.spawn(|| fuzz(&folder, &host, &target.name, seconds)))
+                .collect();
+            running
+                .into_iter()
+                .map(|thread| thread.join().expect("a target's errors are returned"))
+                .collect::<Vec<_>>()
         });
         for (Target { name }, result) in targets.iter().zip(results) {
             match result? {
@@ -70,7 +75,8 @@ enum Found {
 
 /// Runs the built target `name` from its seeds and from what earlier runs found.
 fn fuzz(folder: &Path, host: &str, name: &str, seconds: u32) -> anyhow::Result<Found> {
-    let [found, artifacts, seeds] = ["corpus-found", "artifacts", "corpus"].map(|kind| folder.join(kind).join(name));
+    let [found, artifacts, seeds] =
+        ["corpus-found", "artifacts", "corpus"].map(|kind| folder.join(kind).join(name));
     for made in [&found, &artifacts, &seeds] {
         fs::create_dir_all(made).with_context(|| made.display().to_string())?;
     }

@@ -123,7 +123,9 @@ impl Printer<'_> {
             self.print(None, line, host, Notes::Alone)?;
         }
         if let Some(why) = &measured.not_split {
-            report_line(format_args!("user and system time are estimated from ticks, not measured at kernel entry and exit: {why}"));
+            report_line(format_args!(
+                "user and system time are estimated from ticks, not measured at kernel entry and exit: {why}"
+            ));
         }
         if !self.args.all {
             measured.ended.iter().for_each(report_line);

@@ -123,9 +123,8 @@ mod boundaries {
         /// Threads whose clocks did not fit, for the record; `None` if all did.
         pub fn lost(&self) -> Option<MissingFact> {
             let lost = self.clocks.as_ref().map_or(0, ThreadClocks::lost);
-            let why = format!(
-                "the table of threads was full: user and system time of {lost} threads is missing"
-            );
+            let why =
+                format!("the table of threads was full: user and system time of {lost} threads is missing");
             (lost > 0).then(|| MissingFact { what: "threads".to_owned(), why })
         }
     }
