@@ -15,6 +15,7 @@ import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpVersion;
 import io.vertx.core.http.PoolOptions;
 import io.vertx.core.http.WebSocket;
+import io.vertx.core.http.WebSocketClient;
 import io.vertx.core.net.NetClient;
 import io.vertx.core.net.NetServer;
 import io.vertx.core.net.NetSocket;
@@ -114,7 +115,9 @@ final class Traffic {
         HttpServer server = done(vertx.createHttpServer()
                 .webSocketHandler(socket -> socket.handler(socket::write))
                 .listen(0, "localhost"));
-        WebSocket socket = done(vertx.createWebSocketClient().connect(server.actualPort(), "localhost", "/ws"));
+        // Vert.x closes a client, and its connections, when the garbage collector finds it without a reference.
+        WebSocketClient client = vertx.createWebSocketClient();
+        WebSocket socket = done(client.connect(server.actualPort(), "localhost", "/ws"));
         CountDownLatch echoed = new CountDownLatch(1);
         socket.handler(buffer -> echoed.countDown());
         socket.write(Buffer.buffer("x"));
@@ -122,6 +125,7 @@ final class Traffic {
             throw new AssertionError("no echo");
         }
         done(socket.close());
+        done(client.close());
         done(server.close());
     }
 
