@@ -83,7 +83,9 @@ fn cpu_without_the_privilege_divides_by_ticks_and_reports_why() {
     assert!(output.status.success() && out.contains(&pid), "{out}{message}");
     assert_eq!(message.trim_end().lines().count(), 1, "{message}");
     assert!(
-        message.starts_with("parallax: user and system are by ticks alone; ") && message.contains("root"),
+        message.starts_with(
+            "parallax: user and system time are estimated from ticks, not measured at kernel entry and exit: "
+        ) && message.contains("root"),
         "{message}"
     );
 }
