@@ -128,8 +128,8 @@ const fn linted(name: &'static str, arguments: &'static [&'static str]) -> Step 
     Step { name, work: Work::Linted(arguments) }
 }
 
-/// Quick ones first. Fuzzing measures nothing and may share the cores. Everything is compiled before the first test runs: tests measure time, and need the machine to
-/// themselves.
+/// Quick ones first. Everything is compiled before the first test runs: tests measure time, and need the machine to
+/// themselves. Fuzzing measures nothing, so it may run while Maven compiles.
 const STAGES: &[Stage] = &[
     Stage {
         steps: &[

@@ -126,8 +126,8 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// Whether requests took far longer in the server than the fastest did: most of them, or those on all connections
-/// while no response came. Otherwise nothing shows that the server was saturated: a request took no longer than with little
-/// load, and more connections might have got more responses.
+/// while no response came. Otherwise nothing shows that the server was saturated: a request took no longer than with
+/// little load, and more connections might have got more responses.
 fn is_queue_in_server(evidence: &Evidence<'_>) -> bool {
     let service = evidence.total.service();
     let Some((service, least)) = service.and_then(|service| Some((service, service.min()?))) else {

@@ -13,11 +13,8 @@ pub fn alone() -> RwLockWriteGuard<'static, ()> {
     QUIET.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A test whose truth is the kernel's own account of time fails when this many trials are off.
+/// Maximum number of trials of a test whose truth is the kernel's own account of time.
 const TRIALS: usize = 3;
-
-/// Maximum number of trials, with those in which the hypervisor took a CPU.
-const TRIALS_WITH_STEAL: usize = 12;
 
 /// What was off in a trial, if anything.
 pub type Verdict = Result<(), String>;
@@ -26,28 +23,25 @@ pub fn ensure(is_right: bool, off: impl FnOnce() -> String) -> Verdict {
     if is_right { Ok(()) } else { Err(off()) }
 }
 
-/// For a test that compares single requests with the kernel's own account: alone, and repeated if their times are off.
-/// If the hypervisor takes a CPU, that account and the observer's are wrong by that time, each in its own way, for some
-/// 100 us up to the next tick: such a trial shows nothing if it is off. Of the others, three that are off fail the test,
-/// since an error of the observer shows in each trial. A trial itself asserts what does not depend on the host, such as
-/// counts.
+/// For a test that compares single requests with the kernel's own account: alone, and repeated if their times are off,
+/// at most three trials. If the hypervisor takes a CPU, that account and the observer's are wrong by that time, each in
+/// its own way, for some 100 us up to the next tick; an error of the observer shows in each trial. What the hypervisor
+/// took is printed for each trial that is off. A trial itself asserts what does not depend on the host, such as counts.
 #[track_caller]
 pub fn in_trials(trial: impl Fn() -> Verdict) {
     let _alone = alone();
-    let mut off_without_steal = 0;
-    for n in 1..=TRIALS_WITH_STEAL {
+    for n in 1..=TRIALS {
         let before = stolen_ticks();
-        let Err(off) = trial() else { return trials::report(n, TRIALS_WITH_STEAL) };
-        let stolen = stolen_ticks() - before;
-        println!("trial {n} of at most {TRIALS_WITH_STEAL}: {off}; ticks that the hypervisor took: {stolen}");
-        off_without_steal += usize::from(stolen == 0);
-        if off_without_steal == TRIALS {
-            trials::report(n, TRIALS_WITH_STEAL);
-            panic!("off in {TRIALS} trials in which the hypervisor took nothing");
+        match trial() {
+            Ok(()) => return trials::report(n, TRIALS),
+            Err(off) => {
+                let stolen = stolen_ticks() - before;
+                println!("trial {n} of {TRIALS}: {off}; the hypervisor took {stolen} ticks");
+            }
         }
     }
-    trials::report(TRIALS_WITH_STEAL, TRIALS_WITH_STEAL);
-    panic!("off in each of {TRIALS_WITH_STEAL} trials");
+    trials::report(TRIALS, TRIALS);
+    panic!("off in each of {TRIALS} trials");
 }
 
 /// Time of all CPUs that the hypervisor used for something else, in ticks: the eighth number of the line `cpu`.
