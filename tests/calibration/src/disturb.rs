@@ -5,6 +5,7 @@
 mod early;
 mod late;
 mod left;
+mod real;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,7 +19,6 @@ use record::observation::{ObservationBody, read_observation};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use units::Nanos;
 
-use crate::hiccup::Metering;
 use crate::{binary, quiet};
 
 /// The requirement: fifty of fifty.
@@ -137,41 +137,6 @@ fn killed_at_any_moment_it_leaves_no_process_file_or_socket() {
             assert!(TcpStream::connect(address).is_err(), "trial {trial}: {address} still listens");
         }
     }
-}
-
-/// If this fails, the planted disturbance differs from the recorded one.
-///
-/// The victim is a hiccup meter: each recorded pause must be entirely within a stall that it saw on every CPU, from
-/// the first tick of 1 ms that was due in it. A busy host makes stalls longer, never shorter.
-#[test]
-fn the_recorded_pauses_are_the_real_ones() {
-    let _alone = quiet::alone();
-    let victim = Metering::start(&["-d", "3s"]);
-    let folder = tempfile::tempdir().unwrap();
-    let pid = victim.pid().as_raw_nonzero().to_string();
-    let schedule = ["--for", "40ms", "--every", "200ms", "--jitter", "20ms", "--seed", "7", "--count", "5"];
-    let (episodes, results, zero) = finished(&["pause", "-p", &pid], &schedule, folder.path());
-    assert_eq!((results.episodes, results.skipped, results.seed), (5, 0, 7));
-    let seen = victim.finish();
-    let theirs = seen.observed.document.time.started_monotonic_ns;
-    for episode in &episodes {
-        let (intended, real) = (episode.intended, episode.real.unwrap());
-        assert!(real.begin_ns >= intended.begin_ns && real.end_ns >= intended.end_ns, "{episode:?}");
-        let (begin, end) = (zero + real.begin_ns, zero + real.end_ns.unwrap());
-        assert!(end - begin >= 40_000_000, "{episode:?}");
-        for meter in &seen.results.meters {
-            let within = seen.stalls.iter().filter(|stall| stall.cpu == meter.cpu).any(|stall| {
-                let at = theirs + stall.at_ns;
-                at <= begin + 1_000_000 && at + stall.length_ns >= end
-            });
-            assert!(within, "{episode:?} is not in what {meter:?} saw: {:?}", seen.stalls);
-        }
-    }
-    let again = tempfile::tempdir().unwrap();
-    let other = Victim::start();
-    let (repeated, ..) = finished(&["pause", "-p", &other.pid().to_string()], &schedule, again.path());
-    let intended = |episodes: &[Episode]| episodes.iter().map(|each| each.intended).collect::<Vec<_>>();
-    assert_eq!(intended(&episodes), intended(&repeated), "the same seed is the same schedule");
 }
 
 /// If this fails, a relay ends before the run of the client that uses it.

@@ -251,7 +251,7 @@ fn denied(what: &str) -> impl FnOnce(io::Error) -> DisturbError {
 const INSTEAD: &str = "pause by signal";
 
 /// A group takes some tens of microseconds to freeze.
-const BETWEEN_LOOKS: Nanos = Nanos::from_micros(50);
+pub(super) const BETWEEN_LOOKS: Nanos = Nanos::from_micros(50);
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use units::Nanos;
 use super::claim::Claim;
 use super::conduct::{Began, Disturbance, Done, Ended, MISSED, Run, is_past};
 use super::error::DisturbError;
-use super::freezer::{Freezer, Scope};
+use super::freezer::{BETWEEN_LOOKS, Freezer, Scope};
 use super::guard::{Armed, Guard};
 use super::undo::{Undo, Version, Who};
 use super::victim::Victim;
@@ -73,6 +73,20 @@ impl Pause {
         self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::is_frozen_completely)
     }
 
+    /// When the victim was seen to have noticed SIGSTOP; `None` if it had not by `end`, or the run is to stop.
+    fn noticed(&self, end: Option<Nanos>, run: &mut Run<'_>) -> Result<Option<Nanos>, DisturbError> {
+        while !self.victim.has_noticed_stop() {
+            if self.victim.has_ended() {
+                return Err(DisturbError::Gone { pid: self.victim.pid() });
+            }
+            if is_past(end) || !run.should_continue()? {
+                return Ok(None);
+            }
+            clock::sleep_until(clock::now() + BETWEEN_LOOKS);
+        }
+        Ok(Some(clock::now()))
+    }
+
     fn release(&self) -> Result<(), DisturbError> {
         let released = match &self.freezer {
             None => self.victim.signal(Signal::CONT),
@@ -122,7 +136,7 @@ impl Disturbance for Pause {
             return Ok(Began::Skipped("it was already stopped by something else".to_owned()));
         }
         let stopped = match &self.freezer {
-            None => self.victim.signal(Signal::STOP).map(|()| Some(clock::now())),
+            None => self.victim.signal(Signal::STOP).and_then(|()| self.noticed(end, run)),
             Some(freezer) => freezer.freeze(end, run),
         };
         if let Ok(Some(begin)) = stopped {
@@ -158,9 +172,9 @@ impl Disturbance for Pause {
     }
 }
 
-/// For a freeze that the kernel did not complete.
-const NEVER_STILL: &str = "not all of it had stopped before the end: a part may wait in the kernel where it cannot \
-                           be frozen";
+/// For a freeze that the kernel did not complete, and for a signal that the process did not notice.
+const NEVER_STILL: &str = "not all of it had stopped before the end: a part may wait for a CPU, or in the kernel \
+                           where it cannot be stopped";
 
 impl Drop for Pause {
     fn drop(&mut self) {

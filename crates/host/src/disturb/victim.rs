@@ -117,10 +117,18 @@ impl Victim {
         poll(&mut fds, Some(&zero)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Whether it has been stopped (SIGSTOP, or a terminal), or will be as soon as it notices the pending signal: a
-    /// process that waits for a CPU is not reported as stopped yet, but runs none of its code either.
+    /// Whether it has been stopped (SIGSTOP, or a terminal), or will be as soon as it notices the pending signal.
     pub(crate) fn is_stopped(&self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| stat.state == 'T') || is_stop_pending(self.pid)
+    }
+
+    /// Whether none of its threads runs any of its code, given that SIGSTOP has been sent.
+    ///
+    /// The kernel gives the signal to one thread, and stops the others when that thread notices it (`get_signal` and
+    /// `do_signal_stop`, Linux 6.12). While that thread waits for a CPU, the others continue.
+    pub(crate) fn has_noticed_stop(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid));
+        status.is_ok_and(|status| is_alone(&status) || !is_pending(&status, Signal::STOP))
     }
 
     /// Sends a signal to exactly this process.
@@ -184,6 +192,11 @@ fn is_pending(status: &str, signal: Signal) -> bool {
     mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
 }
 
+/// Whether the process has one thread.
+fn is_alone(status: &str) -> bool {
+    status.lines().any(|line| line.strip_prefix("Threads:").is_some_and(|threads| threads.trim() == "1"))
+}
+
 /// The process that the thread `tid` belongs to.
 fn process_of(tid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
@@ -230,6 +243,12 @@ mod tests {
         assert!(is_pending("SigPnd:\t0000000000000000\nShdPnd:\t0000000000040000\n", Signal::STOP));
         assert!(!is_pending("SigPnd:\t0000000000040000\nShdPnd:\t0000000000020000\n", Signal::STOP));
         assert!(!is_pending("", Signal::STOP));
+    }
+
+    #[test]
+    fn only_a_process_of_one_thread_is_alone() {
+        assert!(is_alone("Name:\tThreads:\nThreads:\t1\nSigQ:\t0/1\n"));
+        assert!(!is_alone("Threads:\t12\n") && !is_alone(""));
     }
 
     #[test]
