@@ -285,8 +285,7 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	heal_running(thread, task, now);
 	advance(thread, task, now);
 	if (kind == EVENT_READ)
-		/* What a function returned for the request before says nothing of this one. */
-		thread->classified = 0;
+		thread->read_from = conn->cookie;
 	if (!tell_moved(thread, task, now, conn, sk, length, kind)) {
 		/* Its bytes are lost, its time is not: that goes with the thread's next event. */
 		conn->missed = 1;
@@ -335,7 +334,20 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 	return 0;
 }
 
-/* What a function of the server returned is the class of the request that its thread serves. */
+/* A function of the server classifies the request that its thread serves now, also when it answers it itself. */
+SEC("uprobe")
+int BPF_KPROBE(on_entry)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	if (!thread)
+		return 0;
+	thread->classifies = thread->read_from;
+	thread->classifies_since = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* What it returned is the class. */
 SEC("uretprobe")
 int BPF_KRETPROBE(on_return, long value)
 {
@@ -343,9 +355,9 @@ int BPF_KRETPROBE(on_return, long value)
 	struct thread *thread;
 
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!thread)
+	if (!thread || !thread->classifies)
 		return 0;
-	thread->class = value;
-	thread->classified = 1;
+	tell_classified(thread, task, bpf_ktime_get_ns(), value);
+	thread->classifies = 0;
 	return 0;
 }

@@ -70,7 +70,7 @@ struct settings {
 	u32 pad;
 };
 
-enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED };
+enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED, EVENT_CLASSIFIED };
 enum event_flags {
 	/* The first event of its connection: its note says where it leads. */
 	EVENT_NEW = 1,
@@ -103,7 +103,7 @@ struct event {
 	u64 stamp;
 	u64 at;
 	u64 socket;
-	/* Of its account since the thread's previous event. */
+	/* Of its account since the thread's previous event. Of a classification: the value that the function returned. */
 	u64 on_cpu;
 	u32 pid;
 	u32 tid;
@@ -112,7 +112,7 @@ struct event {
 	u16 captured;
 	/* The size of all that belongs to it, in words of eight bytes. */
 	u16 words;
-	/* Of a read: the first lot of bytes that it took (struct arrival). */
+	/* Of a read: the first lot of bytes that it took (struct arrival). Of a classification: when the function began. */
 	u64 arrived_at;
 	u32 arrived_end;
 	u8 kind;
@@ -144,16 +144,15 @@ struct wake {
 struct note {
 	/* Who ran longest while the thread waited, or 0. */
 	u32 culprit;
-	u8 classified;
 	/* How many wakes there are. */
 	u8 wakes;
+	u8 pad;
 	u16 family;
 	u64 culprit_ns;
 	char culprit_comm[16];
-	s64 class;
 	u16 local_port;
 	u16 peer_port;
-	u32 pad;
+	u32 pad2;
 	u8 local[16];
 	u8 peer[16];
 	struct arrival arrived[ARRIVALS];
@@ -162,8 +161,8 @@ struct note {
 
 _Static_assert(sizeof(struct event) == 64, "as in event.rs");
 _Static_assert(sizeof(struct account) == 184, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct note, local) == 48, "as in event.rs");
-_Static_assert(sizeof(struct note) == 560, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct note, local) == 40, "as in event.rs");
+_Static_assert(sizeof(struct note) == 552, "as in event.rs");
 
 /*
  * Where a lane's events begin, how long a CPU's first lane is, and what may lie behind a lane's end: an event that

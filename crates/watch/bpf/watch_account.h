@@ -25,8 +25,6 @@ struct thread {
 	u8 doing;
 	/* Since its previous event it did more than run: an account goes with its next event. */
 	u8 did_more;
-	/* A function has said its class since its last read. */
-	u8 classified;
 	u8 idle_told;
 	/* It read last: whom it wakes now, it hands its request to. */
 	u8 has_read;
@@ -54,7 +52,6 @@ struct thread {
 	/* Its last sleep on a disk: a thread that waits for this one meanwhile waits for the disk. */
 	u64 disk_began;
 	u64 disk_ended;
-	s64 class;
 	/* When it was last woken, by whom ever, and its parts until then. */
 	u64 woken_at;
 	u64 woken_parts[PARTS];
@@ -62,6 +59,11 @@ struct thread {
 	struct suspect suspects[SUSPECTS];
 	/* When fellow threads woke it. */
 	struct wake woken_by_fellows[WAKES];
+	/* The connection that it read from last; the one of which it served a request when it entered the function that
+	 * classifies, or 0 outside of it, and when that was. */
+	u64 read_from;
+	u64 classifies;
+	u64 classifies_since;
 };
 
 struct {

@@ -33,7 +33,7 @@ static __always_inline void fill_account(struct account *account, struct thread 
 /* Whether a thread has more to say than an event and an account hold. */
 static __always_inline bool has_note(struct thread *thread)
 {
-	return thread->has_suspects || thread->wakes || thread->classified;
+	return thread->has_suspects || thread->wakes;
 }
 
 static __always_inline void fill_culprit(struct note *note, struct thread *thread)
@@ -51,8 +51,6 @@ static __always_inline void fill_culprit(struct note *note, struct thread *threa
 
 static __always_inline void fill_note(struct note *note, struct thread *thread)
 {
-	note->classified = thread->classified;
-	note->class = thread->class;
 	note->wakes = thread->wakes;
 	__builtin_memcpy(note->woken_by_fellows, thread->woken_by_fellows, sizeof(note->woken_by_fellows));
 	fill_culprit(note, thread);
@@ -111,6 +109,20 @@ static __always_inline void tell_closed(struct conn *conn)
 	place.event->at = bpf_ktime_get_ns();
 	place.event->socket = conn->cookie;
 	place.event->kind = EVENT_CLOSED;
+	give(&place);
+}
+
+/* No edge: the account goes on. */
+static __always_inline void tell_classified(struct thread *thread, struct task_struct *task, u64 now, long value)
+{
+	struct place place = take_place(sizeof(struct event));
+
+	if (!place.event)
+		return;
+	fill(place.event, thread, task, now, EVENT_CLASSIFIED);
+	place.event->socket = thread->classifies;
+	place.event->on_cpu = value;
+	place.event->arrived_at = thread->classifies_since;
 	give(&place);
 }
 

@@ -16,5 +16,5 @@ mod symbol;
 pub use assemble::{KnownRequests, comm as comm_text};
 pub use find::{FindError, Found, Named, cgroup, comm, find};
 pub use session::{Session, WatchError};
-pub use sums::{DigestSums, OTHER_CLASSES, Sums};
+pub use sums::{DigestSums, NOT_CLASSIFIED, OTHER_CLASSES, Sums};
 pub use symbol::{SymbolError, function};

@@ -43,7 +43,7 @@ impl Session {
         kernel.watch(&found.processes, &found.ports)?;
         // After the programs run: a socket opened in the meantime counts as old, which is harmless.
         kernel.set_old_sockets(&find::sockets_of_all(&found.processes))?;
-        Ok(Session { kernel, assembler: Assembler::new(known), named, found })
+        Ok(Session { kernel, assembler: Assembler::new(known, settings.class.is_some()), named, found })
     }
 
     /// The requests completed since the last call, ordered by their ends as far as threads allow.

@@ -31,6 +31,8 @@ pub struct Sums {
     undisturbed: Durations,
     /// Histograms of requests that had the part; [`Sums::complete`] adds those that did not.
     parts: [Durations; Part::COUNT],
+    /// Whether a function classifies requests: those without a class are a class too.
+    classifies: bool,
     classes: BTreeMap<i64, ClassSums>,
     protocols: BTreeMap<Protocol, u64>,
 }
@@ -45,10 +47,18 @@ struct ClassSums {
 /// The class of all requests beyond the limit of distinct classes.
 pub const OTHER_CLASSES: i64 = i64::MIN;
 
+/// The class of requests for which the function was not called.
+pub const NOT_CLASSIFIED: i64 = i64::MIN + 1;
+
 /// The most distinct classes: a function that returns a pointer would make one per request.
 const CLASSES: usize = 64;
 
 impl Sums {
+    /// No requests so far. `classifies`: whether a function of the server classifies them.
+    pub fn new(classifies: bool) -> Sums {
+        Sums { classifies, ..Sums::default() }
+    }
+
     /// Adds one request.
     ///
     /// # Cost
@@ -76,7 +86,7 @@ impl Sums {
             }
         }
         *self.protocols.entry(served.protocol).or_default() += 1;
-        if let Some(class) = served.class {
+        if let Some(class) = served.class.or(self.classifies.then_some(NOT_CLASSIFIED)) {
             let is_new = !self.classes.contains_key(&class);
             let class = if is_new && self.classes.len() >= CLASSES { OTHER_CLASSES } else { class };
             let sums = self.classes.entry(class).or_default();

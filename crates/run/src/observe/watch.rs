@@ -203,8 +203,8 @@ impl<'a> Watching<'a> {
             ahead,
             own_cpu,
             refreshed: zero,
-            interval: Sums::default(),
-            total: Sums::default(),
+            interval: Sums::new(spec.class.is_some()),
+            total: Sums::new(spec.class.is_some()),
             digests: DigestSums::default(),
             is_gone: false,
             live,
@@ -224,10 +224,15 @@ impl<'a> Watching<'a> {
 
     fn add(&mut self, served: Vec<Served>) {
         for served in served {
-            let served = served.later(self.ahead);
+            let mut served = served.later(self.ahead);
             // Requests read before the record began are not part of it.
             if served.read < self.keeper.zero() {
                 continue;
+            }
+            if let Some((class, register)) = self.spec.class.as_ref().zip(served.class) {
+                let digest = dissect::DigestId(served.digest);
+                let is_of = self.session.with_digests(|digests| class.is_of(register, digests.text(digest)));
+                served.class = served.class.filter(|_| is_of);
             }
             self.interval.add(&served);
             self.digests.add(&served);

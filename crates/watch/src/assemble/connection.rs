@@ -7,9 +7,10 @@ use dissect::{RequestComplete, ResponseComplete};
 use record::{Part, Protocol, Served};
 use units::Nanos;
 
-use crate::kernel::{self, Event};
+use crate::kernel::{self, Class, Event};
 
 use super::account::{self, WORKED, Worked};
+use super::classified::Classified;
 use super::thread::Step;
 
 /// Reads and writes whose timestamps may still be needed. A request that needs more of them, such as one with a body in
@@ -95,6 +96,7 @@ struct Pending {
     read: Read,
     arrived: Option<Nanos>,
     begun: u64,
+    class: Option<i64>,
 }
 
 /// How to divide the time that the responses of one write have in common: this is the `n`th of that many equal
@@ -123,7 +125,7 @@ pub struct Connection {
     /// The same up to the last response: earlier work was for earlier requests.
     worked_before: Worked,
     culprit: Option<kernel::Culprit>,
-    class: Option<i64>,
+    pub classified: Classified,
     pub last_seen: Nanos,
     /// The thread that io_uring has read for since this was last written to.
     pub async_thread: Option<u32>,
@@ -133,7 +135,7 @@ pub struct Connection {
 
 impl Connection {
     /// Connection `number` of the watch, opened by its first event.
-    pub fn new(number: u64, event: &Event<'_>) -> Connection {
+    pub fn new(number: u64, event: &Event<'_>, classifies: bool) -> Connection {
         Connection {
             number,
             local: event.opened.and_then(|opened| opened.local),
@@ -148,7 +150,7 @@ impl Connection {
             worked: Worked::default(),
             worked_before: Worked::default(),
             culprit: None,
-            class: None,
+            classified: Classified::new(classifies),
             last_seen: event.at,
             async_thread: None,
             given_up: 0,
@@ -188,9 +190,6 @@ impl Connection {
     /// Adds a write. `step` is the meaning of the event for its thread.
     pub fn add_write(&mut self, event: &Event<'_>, step: &Step) {
         self.sent += u64::from(event.length);
-        if event.class.is_some() {
-            self.class = event.class;
-        }
         let write = Write {
             end: self.sent,
             at: event.at,
@@ -220,7 +219,15 @@ impl Connection {
             self.pending.pop_front();
             self.given_up += 1;
         }
-        self.pending.push_back(Pending { request, read, arrived, begun: request.began });
+        let class = self.classified.of_next(read.at);
+        self.pending.push_back(Pending { request, read, arrived, begun: request.began, class });
+    }
+
+    /// Classifies the request that was being served when the function was called: the first one that had not been
+    /// answered then. `returned` is when it returned.
+    pub fn classify(&mut self, returned: Nanos, class: Class, give: &mut dyn FnMut(Served)) {
+        let pending = self.pending.front_mut().map(|pending| &mut pending.class);
+        self.classified.classify(returned, class, pending, give);
     }
 
     /// How many requests were read and have no response yet.
@@ -234,7 +241,7 @@ impl Connection {
     }
 
     /// Completes requests with the responses of one write, in order.
-    pub fn complete_responses(&mut self, responses: &[ResponseComplete], mut give: impl FnMut(Served)) {
+    pub fn complete_responses(&mut self, responses: &[ResponseComplete], give: &mut dyn FnMut(Served)) {
         let mut first = 0;
         while first < responses.len() {
             let Some(write) = covering(&self.writes, responses[first].end, |write| write.end) else {
@@ -247,13 +254,12 @@ impl Connection {
             for (n, response) in responses[first..first + together].iter().enumerate() {
                 let share = Share { n: n as u64, among: together as u64 };
                 if let Some(served) = self.serve(response, &write, share, culprit) {
-                    give(served);
+                    self.classified.give(served, give);
                 }
             }
             self.worked_before = write.worked;
             first += together;
         }
-        self.class = None;
     }
 
     fn serve(
@@ -303,7 +309,7 @@ impl Connection {
             protocol: self.protocol,
             digest: pending.request.digest.0,
             status: response.status.number(),
-            class: self.class,
+            class: pending.class,
             request_bytes: pending.request.complete - pending.begun,
             response_bytes: response.end - response.began,
         })

@@ -7,6 +7,7 @@
 //! So the parts sum to the response time whatever happens.
 
 mod account;
+mod classified;
 mod connection;
 mod thread;
 
@@ -38,6 +39,7 @@ pub struct Assembler {
     counts: dissect::Counts,
     given_up: u64,
     hint: Option<dissect::Protocol>,
+    classifies: bool,
 }
 
 /// What the user has specified about the server's requests.
@@ -50,8 +52,8 @@ pub struct KnownRequests {
 }
 
 impl Assembler {
-    /// An assembler that has seen nothing.
-    pub fn new(known: KnownRequests) -> Assembler {
+    /// An assembler that has seen nothing. `classifies`: whether a function of the server classifies its requests.
+    pub fn new(known: KnownRequests, classifies: bool) -> Assembler {
         Assembler {
             threads: Threads::default(),
             connections: HashMap::default(),
@@ -62,6 +64,7 @@ impl Assembler {
             counts: dissect::Counts::default(),
             given_up: 0,
             hint: known.protocol,
+            classifies,
         }
     }
 
@@ -71,19 +74,29 @@ impl Assembler {
     ///
     /// One or two lookups in a table, and the dissector's time for the bytes.
     pub fn take(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
-        if event.edge == Edge::Closed {
-            self.close(event, give);
-            return;
+        match event.edge {
+            Edge::Closed => return self.close(event, give),
+            Edge::Classified => return self.classify(event, give),
+            Edge::Read | Edge::Write | Edge::Idle => {}
         }
         let own = event.asynchronous && self.async_thread_of(event.socket) == Some(event.tid);
         let step = self.threads.step(event, own);
         if let Some((_, owner)) = step.owner.and_then(|owner| self.connections.get_mut(&owner)) {
             owner.add_work(&step.worked, event.culprit);
+            if event.edge == Edge::Idle {
+                owner.classified.release(give);
+            }
         }
         match event.edge {
             Edge::Read => self.moved(event, &step, Direction::FromClient, give),
             Edge::Write => self.moved(event, &step, Direction::FromServer, give),
-            Edge::Idle | Edge::Closed => {}
+            Edge::Idle | Edge::Closed | Edge::Classified => {}
+        }
+    }
+
+    fn classify(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
+        if let Some(((_, connection), class)) = self.connections.get_mut(&event.socket).zip(event.class) {
+            connection.classify(event.at, class, give);
         }
     }
 
@@ -93,7 +106,7 @@ impl Assembler {
 
     fn moved(&mut self, event: &Event<'_>, step: &Step, direction: Direction, give: &mut dyn FnMut(Served)) {
         if !self.connections.contains_key(&event.socket) {
-            self.open(event);
+            self.open(event, give);
         }
         let (dissector, connection) =
             self.connections.get_mut(&event.socket).expect("a connection is opened with its first event");
@@ -107,6 +120,7 @@ impl Assembler {
         // The dissector's results for earlier bytes depend on earlier marks, so the mark of this piece comes first.
         match direction {
             Direction::FromClient => {
+                connection.classified.release(give);
                 connection.add_read(event, step);
                 if event.asynchronous && connection.async_thread.is_none() {
                     connection.async_thread = Some(event.tid);
@@ -125,11 +139,11 @@ impl Assembler {
         connection.forget(dissector.named_from());
     }
 
-    fn open(&mut self, event: &Event<'_>) {
+    fn open(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
         if self.connections.len() >= CONNECTIONS {
-            self.forget_idle();
+            self.forget_idle(give);
         }
-        let connection = Connection::new(self.opened, event);
+        let connection = Connection::new(self.opened, event, self.classifies);
         self.opened += 1;
         let start =
             if event.opened.is_some_and(|opened| opened.fresh) { Start::Fresh } else { Start::Joined };
@@ -154,6 +168,7 @@ impl Assembler {
     fn end(&mut self, (dissector, connection): &mut (Dissector, Connection), give: &mut dyn FnMut(Served)) {
         dissector.handle_close(&mut self.found);
         settle(connection, &mut self.found, &mut self.responses, give);
+        connection.classified.release(give);
         self.counts.add(dissector.counts());
         self.given_up += connection.given_up;
         if let Some(tid) = connection.async_thread.take() {
@@ -162,7 +177,7 @@ impl Assembler {
     }
 
     /// Forgets the half of the connections that was idle for longest.
-    fn forget_idle(&mut self) {
+    fn forget_idle(&mut self, give: &mut dyn FnMut(Served)) {
         let mut seen: Vec<Nanos> =
             self.connections.values().map(|(_, connection)| connection.last_seen).collect();
         let middle = seen.len() / 2;
@@ -174,6 +189,7 @@ impl Assembler {
             let stays = connection.last_seen >= median;
             if !stays {
                 counts.add(dissector.counts());
+                connection.classified.release(give);
                 *given_up += connection.given_up + connection.waiting();
                 if let Some(tid) = connection.async_thread {
                     threads.end_async(tid);

@@ -5,7 +5,7 @@ use record::{Part, Served};
 use units::Nanos;
 
 use super::{Assembler, KnownRequests};
-use crate::kernel::{Account, Arrival, Arrived, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
+use crate::kernel::{Account, Arrival, Arrived, Class, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
 
 /// A server of several threads in simulated time: every nanosecond of a thread is in its account.
 struct Server {
@@ -26,8 +26,17 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 impl Server {
     fn new(threads: usize) -> Server {
+        Server::with(threads, Assembler::new(KnownRequests::default(), false))
+    }
+
+    /// A function classifies its requests.
+    fn classifying() -> Server {
+        Server::with(1, Assembler::new(KnownRequests::default(), true))
+    }
+
+    fn with(threads: usize, assembler: Assembler) -> Server {
         Server {
-            assembler: Assembler::new(KnownRequests::default()),
+            assembler,
             accounts: vec![[0; PARTS]; threads],
             reported: vec![1_000; threads],
             woken: vec![None; threads],
@@ -63,6 +72,40 @@ impl Server {
         self.emit(thread, (Edge::Idle, 0), &[], &[]);
     }
 
+    /// Its function, called at `since` for a request of `socket`, returns now.
+    fn classify(&mut self, socket: u64, since: u64, value: i64) {
+        let event = Event {
+            edge: Edge::Classified,
+            class: Some(Class { since: Nanos(since), value }),
+            ..self.event(0, socket)
+        };
+        let done = &mut self.done;
+        self.assembler.take(&event, &mut |served| done.push(served));
+    }
+
+    fn event(&self, thread: usize, socket: u64) -> Event<'static> {
+        Event {
+            at: Nanos(self.now),
+            edge: Edge::Read,
+            socket,
+            pid: 100,
+            tid: 100 + thread as u32,
+            length: 0,
+            bytes: &[],
+            parts: [0; PARTS],
+            preempted: Nanos::ZERO,
+            preemptions: 0,
+            culprit: None,
+            woken: None,
+            wakes: &[],
+            class: None,
+            arrived: Arrived::None,
+            opened: None,
+            missed: false,
+            asynchronous: self.asynchronous,
+        }
+    }
+
     fn emit(&mut self, thread: usize, (edge, socket): (Edge, u64), bytes: &[u8], arrived: &[Arrival]) {
         let account = std::mem::take(&mut self.accounts[thread]);
         assert_eq!(account.iter().sum::<u64>(), self.now - self.reported[thread], "the test's own accounts");
@@ -72,14 +115,9 @@ impl Server {
         let is_new = socket != 0 && !self.seen.contains(&socket);
         let opened = is_new.then_some(Opened { local: None, peer: None, fresh: true });
         self.seen.push(socket);
-        let tid = 100 + thread as u32;
         let culprit = Culprit { pid: 7, comm: *b"hog\0\0\0\0\0\0\0\0\0\0\0\0\0", time: Nanos(account[2]) };
         let event = Event {
-            at: Nanos(self.now),
             edge,
-            socket,
-            pid: 100,
-            tid,
             length: bytes.len() as u32,
             bytes,
             parts: account,
@@ -88,11 +126,9 @@ impl Server {
             culprit: (account[Part::RunQueue as usize] > 0).then_some(culprit),
             woken: woken.as_ref().map(|(at, until_then)| (Nanos(*at), until_then)),
             wakes: &wakes,
-            class: None,
             arrived: Arrived::Several(arrived),
             opened,
-            missed: false,
-            asynchronous: self.asynchronous,
+            ..self.event(thread, socket)
         };
         let done = &mut self.done;
         self.assembler.take(&event, &mut |served| done.push(served));
@@ -253,4 +289,62 @@ proptest! {
         let served = server.finish();
         prop_assert!(served.iter().all(|one| one.residual() == 0));
     }
+}
+
+/// If this fails, a response from a cache, which is written before the function returns, has no class or that of the
+/// next request.
+#[test]
+fn a_function_classifies_the_request_that_was_served_when_it_was_called() {
+    let on_cpu = Part::OnCpu as usize;
+    let mut server = Server::classifying();
+    let read = |server: &mut Server| {
+        server.spend(0, IDLE, 10);
+        server.read(0, 1, GET, server.now);
+        server.spend(0, on_cpu, 10);
+        server.now
+    };
+    // A hit: answered within the function. A second call for the same request does not count.
+    let mut now = read(&mut server);
+    server.spend(0, on_cpu, 5);
+    server.write(0, 1, OK);
+    assert!(server.done.is_empty(), "its class may follow");
+    server.spend(0, on_cpu, 5);
+    server.classify(1, now, 1);
+    assert_eq!(server.done.len(), 1);
+    server.classify(1, now + 1, 7);
+    // A miss: answered after it.
+    now = read(&mut server);
+    server.spend(0, on_cpu, 5);
+    server.classify(1, now, 0);
+    server.write(0, 1, OK);
+    assert_eq!(server.done.len(), 2);
+    // No call, but one after the response, and then the thread polls.
+    read(&mut server);
+    server.write(0, 1, OK);
+    server.spend(0, on_cpu, 5);
+    server.classify(1, server.now - 1, 7);
+    assert_eq!(server.done.len(), 2);
+    server.idle(0);
+    assert_eq!(server.done.len(), 3);
+    // A call before the request was read to its end.
+    server.spend(0, IDLE, 10);
+    server.read(0, 1, &GET[..9], server.now);
+    now = server.now;
+    server.spend(0, on_cpu, 5);
+    server.read(0, 1, &GET[9..], server.now);
+    server.classify(1, now, 2);
+    server.write(0, 1, OK);
+    // Two requests in one read, of which the first is a hit.
+    server.spend(0, on_cpu, 5);
+    server.read(0, 1, &GET.repeat(2), server.now);
+    server.write(0, 1, OK);
+    server.classify(1, server.now, 3);
+    server.spend(0, on_cpu, 5);
+    server.classify(1, server.now - 1, 4);
+    server.write(0, 1, OK);
+    // Without a class until the end.
+    read(&mut server);
+    server.write(0, 1, OK);
+    let classes: Vec<Option<i64>> = server.finish().iter().map(|served| served.class).collect();
+    assert_eq!(classes, [Some(1), Some(0), None, Some(2), Some(3), Some(4), None]);
 }

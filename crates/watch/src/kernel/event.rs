@@ -29,6 +29,8 @@ pub enum Edge {
     Idle,
     /// The connection has ended; no thread did this.
     Closed,
+    /// The function that classifies requests returned; the thread's account continues.
+    Classified,
 }
 
 /// When bytes that were read had arrived.
@@ -84,6 +86,14 @@ pub struct Opened {
     pub fresh: bool,
 }
 
+/// What the function that classifies requests returned for the request that its thread served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// When the function was called.
+    pub since: Nanos,
+    pub value: i64,
+}
+
 /// The part that every event has, sufficient for a thread that only ran.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -133,15 +143,14 @@ pub struct Wake {
 #[repr(C)]
 struct Note {
     culprit: u32,
-    classified: u8,
     wakes: u8,
+    pad: u8,
     family: u16,
     culprit_ns: u64,
     culprit_comm: [u8; 16],
-    class: i64,
     local_port: u16,
     peer_port: u16,
-    pad: u32,
+    pad2: u32,
     local: [u8; 16],
     peer: [u8; 16],
     arrived: [Arrival; ARRIVALS],
@@ -170,8 +179,8 @@ pub struct Event<'a> {
     pub woken: Option<(Nanos, &'a Account)>,
     /// When fellow threads woke it, in order.
     pub wakes: &'a [Wake],
-    /// The value that the classifying function returned since the last read.
-    pub class: Option<i64>,
+    /// What the function that classifies returned.
+    pub class: Option<Class>,
     /// The arrivals of the bytes of a read.
     pub arrived: Arrived<'a>,
     pub opened: Option<Opened>,
@@ -216,8 +225,10 @@ impl<'a> Event<'a> {
             2 => Edge::Write,
             3 => Edge::Idle,
             4 => Edge::Closed,
+            5 => Edge::Classified,
             _ => return None,
         };
+        let is_edge = edge != Edge::Classified;
         let (more, rest) = leading::<DidMore>(head.flags & ACCOUNT != 0, rest)?;
         let (note, bytes) = leading::<Note>(head.flags & NOTED != 0, rest)?;
         Some(Event {
@@ -228,7 +239,7 @@ impl<'a> Event<'a> {
             tid: head.tid,
             length: head.length,
             bytes: bytes.get(..usize::from(head.captured))?,
-            parts: more.map_or_else(|| ran(head.on_cpu), |more| more.parts),
+            parts: more.map_or_else(|| ran(if is_edge { head.on_cpu } else { 0 }), |more| more.parts),
             preempted: more.map_or(Nanos::ZERO, |more| Nanos(more.preempted_ns)),
             preemptions: more.map_or(0, |more| more.preemptions),
             culprit: note.and_then(Note::culprit),
@@ -239,7 +250,8 @@ impl<'a> Event<'a> {
                 Some(note) => note.woken_by_fellows.get(..usize::from(note.wakes))?,
                 None => &[],
             },
-            class: note.filter(|note| note.classified != 0).map(|note| note.class),
+            class: (!is_edge)
+                .then_some(Class { since: Nanos(head.arrived_at), value: head.on_cpu.cast_signed() }),
             arrived: match head.arrivals {
                 0 => Arrived::None,
                 1 => Arrived::One(Arrival::new(head.arrived_at, head.arrived_end)),
@@ -293,7 +305,7 @@ mod tests {
         // The header asserts the same numbers.
         assert_eq!((std::mem::offset_of!(Head, kind), size_of::<Head>()), (60, 64));
         assert_eq!((std::mem::offset_of!(DidMore, woken_at), size_of::<DidMore>()), (96, 184));
-        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (48, 560));
+        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (40, 552));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Loads the programs, attaches them, and reads their events.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -386,7 +387,7 @@ fn prepare(
     }
     let types = Btf::from_vmlinux().map_err(|e| refused(&e))?;
     for mut program in open.progs_mut() {
-        if program.name() == CLASSIFIER {
+        if is_classifier(program.name()) {
             program.set_autoload(settings.class.is_some());
         } else if let Some(tracepoint) = tracepoint_of(&program)
             && types.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_none()
@@ -431,16 +432,25 @@ fn settings_bytes(settings: &CaptureSettings, layout: &Layout) -> Vec<u8> {
     bytes
 }
 
-const CLASSIFIER: &str = "on_return";
+/// The programs at the entry and at the return of the function that classifies.
+const CLASSIFIERS: [&str; 2] = ["on_entry", "on_return"];
+
+fn is_classifier(program: &OsStr) -> bool {
+    CLASSIFIERS.iter().any(|name| program == *name)
+}
 
 fn attach(object: &Object, settings: &CaptureSettings) -> Result<Vec<Link>, LoadError> {
     let mut links = Vec::new();
     for program in object.progs_mut().filter(|program| program.autoload()) {
-        if program.name() != CLASSIFIER {
+        let name = program.name();
+        if !is_classifier(name) {
             links.push(program.attach().map_err(|e| refused(&e))?);
         } else if let Some(class) = &settings.class {
-            let options =
-                UprobeOpts { retprobe: true, func_name: Some(class.symbol.clone()), ..UprobeOpts::default() };
+            let options = UprobeOpts {
+                retprobe: name == CLASSIFIERS[1],
+                func_name: Some(class.symbol.clone()),
+                ..UprobeOpts::default()
+            };
             let link = program.attach_uprobe_with_opts(-1, &class.binary, 0, options);
             links.push(link.map_err(|e| LoadError::Class {
                 binary: class.binary.clone(),

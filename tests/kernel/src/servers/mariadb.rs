@@ -18,7 +18,7 @@ fn mariadb_questions_are_all_counted() {
     let _together = quiet::together();
     let data = Data::install();
     for handling in ["one-thread-per-connection", "pool-of-threads"] {
-        let server = data.start(handling);
+        let server = data.start(handling, &[]);
         let watching = Watching::start(&["-p", &server.pid()]);
         let before = server.counts();
         server.load(20_000);
@@ -36,6 +36,56 @@ fn mariadb_questions_are_all_counted() {
         assert!(is_mysql, "{handling}: {:?}", watched.results.subject.protocols);
     }
 }
+
+/// If this fails, a response from the query cache is not a hit, or a statement that the cache was not asked for is a
+/// miss. Both protocols, with TLS and without.
+#[test]
+fn mariadb_query_cache_hits_and_misses_are_those_of_the_server() {
+    let _together = quiet::together();
+    require("sysbench");
+    let data = Data::install();
+    data.make_certificate();
+    let secure = [("cert", CERTIFICATE[0]), ("key", CERTIFICATE[1]), ("ca", CERTIFICATE[2])];
+    let secure = secure.map(|(what, name)| format!("--ssl-{what}={}", data.path(name)));
+    let mut options = vec!["--query-cache-type=1", "--query-cache-size=32M"];
+    options.extend(secure.iter().map(String::as_str));
+    for handling in ["one-thread-per-connection", "pool-of-threads"] {
+        let server = data.start(handling, &options);
+        server.ask("CREATE DATABASE IF NOT EXISTS sbtest");
+        server.bench(&["--table-size=500", "prepare"]);
+        for (mode, is_secure, others) in [
+            // BEGIN and COMMIT of 300 transactions are no questions to the cache.
+            (&["--db-ps-mode=disable"][..], false, 600),
+            (&["--db-ps-mode=auto"], false, 600),
+            (&["--db-ps-mode=disable", "--mysql-ssl=on", "--skip-trx=on"], true, 0),
+            (&["--db-ps-mode=auto", "--mysql-ssl=on", "--skip-trx=on"], true, 0),
+        ] {
+            server.ask("RESET QUERY CACHE");
+            let watching = Watching::start(&["-p", &server.pid(), "--class", "mariadb-query-cache"]);
+            let before = server.cache();
+            server.bench(&[&["--table-size=500", "--events=300"], mode, &["run"]].concat());
+            let after = server.cache();
+            let watched = watching.finish();
+            let of_load = |one: &&record::Served| one.local.is_some_and(|local| local.port() == server.port);
+            let seen =
+                |class| watched.served.iter().filter(of_load).filter(|one| one.class == class).count() as u64;
+            let what = format!("{handling} {mode:?}: {:?}", watched.results.losses);
+            let [hits, misses] = [after[0] - before[0], after[1] + after[2] - before[1] - before[2]];
+            assert!(hits > 1_000 && misses > 100, "{what}: {hits}, {misses}");
+            assert_eq!((seen(Some(1)), seen(Some(0))), (hits, misses), "{what}");
+            // Besides these, logins and, of prepared statements, their preparation; the readings are on a Unix socket.
+            let rest = seen(None);
+            assert!((others..others + 60).contains(&rest), "{what}: {rest}");
+            let is_mysql = watched.served.iter().filter(of_load).any(|one| one.protocol == Protocol::Mysql);
+            assert!(is_mysql != is_secure, "{what}");
+            let rows: Vec<&str> = watched.results.classes.iter().map(|class| class.class.as_str()).collect();
+            assert_eq!(rows, ["not classified", "miss", "hit"], "{what}");
+        }
+    }
+}
+
+/// The names by which sysbench finds them in its directory.
+const CERTIFICATE: [&str; 3] = ["client-cert.pem", "client-key.pem", "cacert.pem"];
 
 /// A database without data, for several servers one after the other.
 struct Data {
@@ -67,6 +117,15 @@ impl Data {
         Data { folder }
     }
 
+    /// One that trusts itself, for the server and its clients.
+    fn make_certificate(&self) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let [certificate, key, authority] = CERTIFICATE.map(|name| self.path(name));
+        fs::write(&certificate, made.cert.pem()).unwrap();
+        fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        fs::copy(&certificate, &authority).unwrap();
+    }
+
     fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
@@ -75,7 +134,7 @@ impl Data {
         self.folder.path().join(format!("pid-{port}"))
     }
 
-    fn start(&self, handling: &str) -> Mariadb<'_> {
+    fn start(&self, handling: &str, more: &[&str]) -> Mariadb<'_> {
         let port = port::free();
         let options = [
             format!("--datadir={}", self.path("")),
@@ -89,6 +148,7 @@ impl Data {
         let mut command =
             vec!["mariadbd", "--no-defaults", "--user=root", "--innodb-flush-log-at-trx-commit=0"];
         command.extend(options.iter().map(String::as_str));
+        command.extend(more);
         let mut process = leash::start(&command, self.folder.path().join("output.log").as_path());
         process.wait_for(port);
         // It listens before it writes its pid file.
@@ -115,12 +175,38 @@ impl Mariadb<'_> {
     }
 
     fn counts(&self) -> Counts {
+        let [questions, connections] = self.numbers(["Questions", "Connections"]);
+        Counts { questions, connections }
+    }
+
+    /// Hits of the query cache, and what it did not have: what it kept then, and what it must not keep.
+    fn cache(&self) -> [u64; 3] {
+        self.numbers(["Qcache_hits", "Qcache_inserts", "Qcache_not_cached"])
+    }
+
+    /// The server's variables of these names, read at once.
+    fn numbers<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
+        let text = self.ask(&format!("SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')", names.join("','")));
+        names.map(|name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap())
+    }
+
+    /// One statement, by way of the socket of the local host.
+    fn ask(&self, statement: &str) -> String {
         let socket = format!("--socket={}", self.data.path("socket"));
-        let look = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', 'Connections')";
-        let output = run("mariadb", &["--no-defaults", "--user=root", &socket, "-N", "-B", "-e", look]);
-        let text = String::from_utf8(output.stdout).unwrap();
-        let number =
-            |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap();
-        Counts { questions: number("Questions"), connections: number("Connections") }
+        let output = run(
+            "mariadb",
+            &["--no-defaults", "--user=root", "--skip-ssl", &socket, "-N", "-B", "-e", statement],
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs sysbench where it finds its certificate.
+    fn bench(&self, options: &[&str]) {
+        let port = format!("--mysql-port={}", self.port);
+        let server =
+            ["oltp_read_only", "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-user=root", &port];
+        let mut line = vec!["-C", self.data.folder.path().to_str().unwrap(), "sysbench"];
+        line.extend(server.into_iter().chain(["--threads=4", "--time=0"]).chain(options.iter().copied()));
+        run("env", &line);
     }
 }

@@ -83,10 +83,20 @@ impl RequestClass {
         }
     }
 
+    /// Whether what the function returned is a class of this request. MariaDB asks its query cache for every statement,
+    /// also for one that can never be in it; that is not a miss. Where the statement is not known, as under TLS, it
+    /// counts as one.
+    pub fn is_of(&self, register: i64, digest: &str) -> bool {
+        self.from != From::MariadbQueryCache || register as i32 != 0 || !is_never_cached(digest)
+    }
+
     /// The name of the class for a returned register.
     pub fn name(&self, register: i64) -> String {
         if register == watch::OTHER_CLASSES {
             return "others".to_owned();
+        }
+        if register == watch::NOT_CLASSIFIED {
+            return "not classified".to_owned();
         }
         let value = match self.returns {
             Returns::Bool => register & 0xff,
@@ -103,6 +113,15 @@ impl RequestClass {
     }
 }
 
+/// Whether this is a statement that MariaDB's query cache never has. Digests of statements are in lower case, names of
+/// commands in upper case; `turn` and `other` are of unknown ones.
+fn is_never_cached(digest: &str) -> bool {
+    let words = digest.trim_start_matches(['(', ' ']);
+    let verb = words.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    words.starts_with(|c: char| c.is_ascii_lowercase())
+        && !["select", "with", "turn", "other"].contains(&verb)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +134,11 @@ mod tests {
         assert_eq!(class.name(0xffff_ffff), "-1");
         let class: RequestClass = "mariadb-query-cache".parse().unwrap();
         assert_eq!((class.name(1), class.name(0)), ("hit".to_owned(), "miss".to_owned()));
+        for (digest, is_miss) in [("select ?", true), ("(select ?)", true), ("begin", false), ("turn", true)]
+        {
+            assert_eq!((class.is_of(0, digest), class.is_of(1, digest)), (is_miss, true), "{digest}");
+        }
+        assert!(class.is_of(0, "STMT_EXECUTE"));
         for nonsense in ["", "hit", "uretprobe:", "uretprobe:x", "uretprobe:x:y:u8", "uretprobe:x:y:i32:z"] {
             assert!(nonsense.parse::<RequestClass>().is_err(), "{nonsense}");
         }
