@@ -28,6 +28,7 @@ pub struct Classified {
 }
 
 impl Classified {
+    /// None so far. `is_on`: whether a function classifies requests; if not, nothing is held back.
     pub fn new(is_on: bool) -> Classified {
         Classified { is_on, held: VecDeque::new(), early: None, until: Nanos::ZERO }
     }
