@@ -22,9 +22,14 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     records::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
     report_notes(&observed.document);
     if observed.document.state == State::Running {
-        report_line(
-            "the observation was cut off or is still in progress, so there are no totals; series.ndjson has the intervals",
-        );
+        report_line(match observed.document.body {
+            ObservationBody::Watch(_) => {
+                "the observation was cut off or is still in progress: these are the sums of its series, without statements and preemptors"
+            }
+            _ => {
+                "the observation was cut off or is still in progress, so there are no totals; series.ndjson has the intervals"
+            }
+        });
     }
     let is_profile = matches!(observed.document.body, ObservationBody::Profile(_));
     let is_short = observed.document.state == State::Interrupted;

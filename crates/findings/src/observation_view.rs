@@ -11,6 +11,7 @@ use crate::cpu_view::{CpuTable, CpuUnit, cpu_view};
 use crate::disturb_view::disturb_view;
 use crate::hiccup_view::hiccup_view;
 use crate::jvm_view::jvm_view;
+use crate::observations::watch_so_far;
 use crate::profile_view::profile_view;
 use crate::view::View;
 use crate::watch_view::{WatchRecord, watch_cost, watch_view};
@@ -19,10 +20,17 @@ use crate::watch_view::{WatchRecord, watch_cost, watch_view};
 ///
 /// # Errors
 ///
-/// `InvalidData` for a line of a JVM's series that cannot be parsed.
+/// `InvalidData` for a line of the series that cannot be parsed.
 pub fn observation_view(observed: &Observed) -> io::Result<View> {
     let document = &observed.document;
     Ok(match &document.body {
+        ObservationBody::Watch(results) if observed.is_cut_off() && !observed.lines.is_empty() => {
+            let end = observed.lines.last().map(|line| line.start.saturating_add(line.length).0);
+            let mut document = document.clone();
+            document.time.elapsed_ns = end;
+            let results = &watch_so_far(observed, results)?;
+            watch_view(&WatchRecord { document: &document, results, logs: &observed.logs })
+        }
         ObservationBody::Watch(results) => {
             let mut view = watch_view(&WatchRecord { document, results, logs: &observed.logs });
             if !results.self_cost.is_empty() {

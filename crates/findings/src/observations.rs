@@ -1,10 +1,13 @@
 //! Results of the observing verbs, from the histograms that they kept.
 
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 
-use record::Durations;
 use record::observation::hiccup::Hiccups;
-use record::observation::watch::{self, PREEMPTED, RESPONSE, UNDISTURBED, WatchResults};
+use record::observation::watch::{
+    self, ClassResult, PREEMPTED, RESPONSE, UNDISTURBED, WatchLine, WatchResults,
+};
+use record::{Durations, Observed};
 use stats::quantile_ranks;
 
 use crate::distribution::plain;
@@ -19,6 +22,36 @@ pub fn summarize_watch(results: &mut WatchResults, logs: &BTreeMap<String, Durat
     for class in &mut results.classes {
         class.response = of(&watch::class_log(&class.class));
     }
+}
+
+/// The results of a watch that has none, because it was killed or is in progress: the sums of its series. Statements,
+/// preemptors and costs are not in the series.
+///
+/// # Errors
+///
+/// `InvalidData` for a line of the series that cannot be parsed.
+pub fn watch_so_far(observed: &Observed, results: &WatchResults) -> io::Result<WatchResults> {
+    let mut sums = results.clone();
+    for line in &observed.lines {
+        let line: WatchLine =
+            line.fields().map_err(|damage| io::Error::new(ErrorKind::InvalidData, damage))?;
+        sums.requests = sums.requests.saturating_add(line.requests);
+        sums.preempted = sums.preempted.saturating_add(line.preempted);
+        sums.connections = sums.connections.saturating_add(line.connections);
+        sums.request_bytes = sums.request_bytes.saturating_add(line.request_bytes);
+        sums.response_bytes = sums.response_bytes.saturating_add(line.response_bytes);
+        sums.parts_ns.add(&line.parts_ns.into());
+        sums.losses.add(&line.losses);
+        sums.inexact.add(&line.inexact);
+        for (class, requests) in line.classes {
+            match sums.classes.iter_mut().find(|known| known.class == class) {
+                Some(known) => known.requests = known.requests.saturating_add(requests),
+                None => sums.classes.push(ClassResult { requests, ..ClassResult::named(class) }),
+            }
+        }
+    }
+    summarize_watch(&mut sums, &observed.logs);
+    Ok(sums)
 }
 
 /// The tick statistics from histograms; the caller adds the counts of stalls and their causes.

@@ -160,7 +160,7 @@ impl Sums {
         logs
     }
 
-    /// The record's line for this interval.
+    /// The record's line for this interval, without its connections.
     pub fn line(
         &self,
         (losses, inexact): (Losses, Inexact),
@@ -180,6 +180,9 @@ impl Sums {
                 .iter()
                 .map(|(&class, sums)| (class_name(class), sums.response.count()))
                 .collect(),
+            connections: 0,
+            request_bytes: self.request_bytes,
+            response_bytes: self.response_bytes,
         }
     }
 

@@ -7,8 +7,8 @@ mod late;
 mod left;
 mod real;
 
-use std::fs;
-use std::io::{BufRead, BufReader};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -160,7 +160,7 @@ fn a_run_ends_normally_when_its_victim_ends() {
     let run = Running::start_in(&["pause", "-p", &pid, "--for", "5ms", "--every", "20ms"], folder.path());
     clock::sleep_until(clock::now() + Nanos::from_millis(70));
     drop(victim);
-    assert!(run.wait().success());
+    run.wait_for_success();
     let observed = read_observation(folder.path()).unwrap();
     let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
     assert_eq!(results.over, Some(record::observation::disturb::Over::VictimGone));
@@ -206,8 +206,7 @@ fn finished(
     schedule: &[&str],
     folder: &Path,
 ) -> (Vec<Episode>, record::observation::DisturbResults, u64) {
-    let run = Running::start_in(&[means, schedule].concat(), folder);
-    assert!(run.wait().success());
+    Running::start_in(&[means, schedule].concat(), folder).wait_for_success();
     kept(folder)
 }
 
@@ -235,8 +234,9 @@ impl Victim {
         self.0.id()
     }
 
+    /// Or about to be: one that waits for a CPU notices the signal when it gets one, and runs nothing before.
     fn is_stopped(&self) -> bool {
-        state(self.pid()) == Some('T')
+        state(self.pid()) == Some('T') || has_stop_pending(self.pid())
     }
 
     fn groups(&self) -> String {
@@ -287,6 +287,7 @@ struct Running {
     guard: u32,
     workers: Vec<u32>,
     relays: Option<String>,
+    errors: File,
     // Keeps the pipe open: it must not notice that nothing reads its output.
     _out: BufReader<ChildStdout>,
     _folder: Option<tempfile::TempDir>,
@@ -301,6 +302,7 @@ impl Running {
     }
 
     fn start_in(line: &[&str], folder: &Path) -> Running {
+        let errors = tempfile::tempfile().unwrap();
         let mut child = Command::new(binary::path())
             .arg("disturb")
             .args(line)
@@ -308,7 +310,7 @@ impl Running {
             .arg(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(errors.try_clone().unwrap())
             .process_group(0)
             .spawn()
             .unwrap();
@@ -322,7 +324,7 @@ impl Running {
         let workers =
             workers.iter().flat_map(|pids| pids.split(", ")).map(|pid| pid.parse().unwrap()).collect();
         let relays = after("relaying ").map(|rest| rest.split(' ').next().unwrap().to_owned());
-        Running { child: child.into(), guard, workers, relays, _out: out, _folder: None }
+        Running { child: child.into(), guard, workers, relays, errors, _out: out, _folder: None }
     }
 
     fn pid(&self) -> u32 {
@@ -355,6 +357,15 @@ impl Running {
         wait_until("it ends", || self.child.borrow_mut().try_wait().unwrap().is_some());
         self.child.borrow_mut().wait().unwrap()
     }
+
+    #[track_caller]
+    fn wait_for_success(&self) {
+        let status = self.wait();
+        let mut message = String::new();
+        (&self.errors).rewind().unwrap();
+        (&self.errors).read_to_string(&mut message).unwrap();
+        assert!(status.success(), "{status}: {message}");
+    }
 }
 
 impl Drop for Running {
@@ -376,6 +387,13 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 
 fn pid_of(pid: u32) -> Pid {
     Pid::from_raw(pid.cast_signed()).unwrap()
+}
+
+fn has_stop_pending(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    pending.is_some_and(|mask| mask >> (Signal::STOP.as_raw() - 1) & 1 == 1)
 }
 
 fn state(pid: u32) -> Option<char> {

@@ -164,6 +164,13 @@ pub struct Metering {
     _out: BufReader<ChildStdout>,
 }
 
+impl Drop for Metering {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Metering {
     pub fn start(line: &[&str]) -> Metering {
         Metering::start_in(line, None)
@@ -204,6 +211,12 @@ impl Metering {
         kill_process(self.pid(), Signal::STOP).unwrap();
         clock::sleep_until(clock::now() + length + Nanos::from_millis(5));
         kill_process(self.pid(), Signal::CONT).unwrap();
+    }
+
+    /// Ends one without a duration.
+    pub fn stop(self) -> Seen {
+        kill_process(self.pid(), Signal::INT).unwrap();
+        self.finish()
     }
 
     pub fn finish(self) -> Seen {

@@ -158,3 +158,25 @@ fn a_look_for_new_ports_that_fails_ends_no_watch() {
     let missing = &watched.document.missing;
     assert!(missing.iter().any(|fact| fact.what == "new ports and processes"), "{missing:?}");
 }
+
+/// If this fails, a watch that was killed reports no request, although its record has them.
+#[test]
+fn a_killed_watch_reports_the_sums_of_its_series() {
+    let _together = quiet::together();
+    let server = Plan::of("threads").start();
+    let watching = Watching::start(&["--interval", "100ms", "-p", &server.pid().to_string()]);
+    let mut client = server.new_client();
+    (0..20).for_each(|_| drop(client.http("/burn=100us")));
+    let are_kept = || {
+        let observed = read_observation(watching.folder());
+        observed.is_ok_and(|observed| observed.logs.get("response").is_some_and(|log| log.count() == 20))
+    };
+    assert!(wait::until(Nanos::from_secs(10), are_kept), "the record does not grow");
+    let folder = watching.kill();
+    let output = Command::new(binary::parallax()).arg("report").arg(folder.path()).output().unwrap();
+    let reported = String::from_utf8(output.stdout).unwrap();
+    assert!(reported.contains("20 requests in ") && reported.contains(" on 1 connection"), "{reported}");
+    assert!(reported.contains("where the time at the server went"), "{reported}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("these are the sums of its series"), "{message}");
+}

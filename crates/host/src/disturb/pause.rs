@@ -120,7 +120,12 @@ impl Disturbance for Pause {
             return Err(DisturbError::Gone { pid: self.victim.pid() });
         }
         self.woken = None;
-        self.armed = Some(guard.arm(&self.undo(), end)?);
+        match guard.arm(&self.undo(), end) {
+            Ok(armed) => self.armed = Some(armed),
+            // It ended while the guard looked for it.
+            Err(_) if self.victim.has_ended() => return Err(DisturbError::Gone { pid: self.victim.pid() }),
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 

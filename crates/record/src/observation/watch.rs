@@ -145,6 +145,13 @@ pub struct ClassResult {
     pub parts_ns: PartsNs,
 }
 
+impl ClassResult {
+    /// The class `class`, of which no request is known.
+    pub fn named(class: String) -> ClassResult {
+        ClassResult { class, requests: 0, preempted: 0, response: None, parts_ns: PartsNs::default() }
+    }
+}
+
 /// Requests that differ in their values only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
@@ -209,6 +216,14 @@ pub struct WatchLine {
     /// Requests by class, where classes are distinguished.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, u64>,
+    /// Connections that were first seen in this interval.
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub connections: u64,
+    /// Bytes of the interval's requests, and of their responses.
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub request_bytes: u64,
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub response_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -354,7 +354,9 @@ impl Observer for Watching<'_> {
         let (losses, inexact) = self.shortcomings();
         let (losses, inexact) = (losses.since(&self.results.losses), inexact.since(&self.results.inexact));
         let name = |class| class_name(self.spec, class);
-        let line = self.interval.line((losses, inexact), name);
+        let mut line = self.interval.line((losses, inexact), name);
+        line.connections = self.session.connections() - self.results.connections;
+        self.results.connections += line.connections;
         let logs = self.interval.logs(name);
         let logs: Vec<(&str, &Durations)> =
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();

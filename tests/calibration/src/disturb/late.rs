@@ -41,7 +41,7 @@ fn a_pause_given_up_before_its_begin_is_not_applied() {
             continue;
         }
         trials::report(trial, MOST_TRIALS);
-        assert!(run.wait().success());
+        run.wait_for_success();
         assert!(!victim.is_stopped());
         let (episodes, results, _) = kept(folder.path());
         assert_eq!((results.skipped, results.disturbed_ns), (1, 0), "{episodes:?}");
@@ -70,7 +70,7 @@ fn a_pause_that_the_guard_ended_is_recorded_as_such() {
     let awake = clock::now();
     clock::sleep_until(awake + Nanos::from_millis(300));
     kill_process(run.as_pid(), Signal::CONT).unwrap();
-    assert!(run.wait().success());
+    run.wait_for_success();
     let (episodes, _, zero) = kept(folder.path());
     let (real, note) = (episodes[0].real.unwrap(), episodes[0].note.as_ref().unwrap());
     assert!(zero + real.end_ns.unwrap() <= awake.0, "{real:?}");

@@ -35,7 +35,7 @@ fn a_process_that_is_already_paused_is_refused() {
     assert!(error.contains("is already being paused by another parallax"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     kill_process(first.as_pid(), Signal::INT).unwrap();
-    assert!(first.wait().success());
+    first.wait_for_success();
     assert_eq!(victim.groups(), before);
     assert!(own_groups(first.pid()).is_empty());
 }

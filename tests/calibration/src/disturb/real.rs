@@ -10,19 +10,28 @@ use super::{Running, Victim, finished, kept};
 use crate::hiccup::{Metering, Seen};
 use crate::quiet;
 
+/// On a busy host, `disturb` itself may not run when a pause is due; it records that it was not done. A run in which
+/// none was done shows nothing, and is repeated.
+const RUNS: u32 = 5;
+
 /// If this fails, the planted disturbance differs from the recorded one.
 #[test]
 fn the_recorded_pauses_are_the_real_ones() {
     let _alone = quiet::alone();
-    let victim = Metering::start(&["-d", "3s"]);
+    assert!((0..RUNS).any(|_| check_a_run() > 0), "no pause was done in {RUNS} runs");
+}
+
+/// Returns how many pauses were done.
+fn check_a_run() -> u64 {
+    let victim = Metering::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let pid = victim.pid().as_raw_nonzero().to_string();
     let schedule = ["--for", "40ms", "--every", "200ms", "--jitter", "20ms", "--seed", "7", "--count", "5"];
     let (episodes, results, zero) = finished(&["pause", "-p", &pid], &schedule, folder.path());
-    assert_eq!((results.episodes, results.skipped, results.seed), (5, 0, 7));
-    let seen = victim.finish();
+    assert_eq!((results.episodes, results.seed), (5, 7));
+    let seen = victim.stop();
     for episode in &episodes {
-        let (intended, real) = (episode.intended, episode.real.unwrap());
+        let (intended, Some(real)) = (episode.intended, episode.real) else { continue };
         assert!(real.begin_ns >= intended.begin_ns && real.end_ns >= intended.end_ns, "{episode:?}");
         assert!(real.end_ns.unwrap() - real.begin_ns >= 40_000_000, "{episode:?}");
         assert_stalled(&seen, episode, zero);
@@ -32,6 +41,7 @@ fn the_recorded_pauses_are_the_real_ones() {
     let (repeated, ..) = finished(&["pause", "-p", &other.pid().to_string()], &schedule, again.path());
     let intended = |episodes: &[Episode]| episodes.iter().map(|each| each.intended).collect::<Vec<_>>();
     assert_eq!(intended(&episodes), intended(&repeated), "the same seed is the same schedule");
+    results.episodes - results.skipped
 }
 
 /// If this fails, a pause is recorded from its signal on, while most of the process continues.
@@ -41,7 +51,7 @@ fn the_recorded_pauses_are_the_real_ones() {
 #[test]
 fn a_pause_begins_when_every_thread_has_stopped() {
     let _alone = quiet::alone();
-    let victim = Metering::start(&["--cpus", "1", "-d", "2s"]);
+    let victim = Metering::start(&["--cpus", "1"]);
     let mut first = CpuSet::new();
     first.set(0);
     sched_setaffinity(Some(victim.pid()), &first).unwrap();
@@ -55,9 +65,9 @@ fn a_pause_begins_when_every_thread_has_stopped() {
     assert!(hog.try_wait().unwrap().is_none(), "this test needs taskset, chrt and root");
     hog.kill().unwrap();
     hog.wait().unwrap();
-    assert!(run.wait().success());
+    run.wait_for_success();
     let (episodes, results, zero) = kept(folder.path());
-    let seen = victim.finish();
+    let seen = victim.stop();
     assert_eq!((results.episodes, results.skipped), (1, 0), "{episodes:?}");
     let late = episodes[0].real.unwrap().begin_ns - episodes[0].intended.begin_ns;
     assert!(late > 50_000_000, "the hog did not hold the signal back: {episodes:?}");

@@ -151,7 +151,13 @@ fn check(what: &str, group: &Accounted, pid: u32, load: impl Fn()) {
     let before = group.used();
     let (tree, own) =
         (Measuring::start(&["-p", &pid.to_string()]), Measuring::start(&["--cgroup", group.path()]));
-    load();
+    // As often as the machine's speed requires.
+    for _ in 0..20 {
+        load();
+        if group.used() - before > Nanos::from_millis(1_200) {
+            break;
+        }
+    }
     rest(group);
     let (tree, own) = (tree.finish(), own.finish());
     let used = group.used() - before;
