@@ -57,6 +57,9 @@ pub struct Dissector {
     strange: u32,
     /// The number of the first request that will be reported.
     number: u64,
+    /// Pieces were lost since the last reported request: what is passed over counts for the loss, which the user of this
+    /// crate accounts for.
+    lost: bool,
     protocol_reported: bool,
 }
 
@@ -86,6 +89,7 @@ impl Dissector {
             turn_began: 0,
             strange: 0,
             number: 0,
+            lost: false,
             protocol_reported: false,
         }
     }
@@ -118,8 +122,10 @@ impl Dissector {
     /// Hot path: no allocation for requests that are whole in their piece and whose digest is known, once the
     /// buffers have grown.
     pub fn handle_piece(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Vec<Event>) {
-        if piece.missed {
+        if let Some(bytes) = piece.missed {
             self.lose(events);
+            self.client.pass(bytes);
+            self.exchanges.client_at = self.client.position();
         }
         if piece.length == 0 {
             return;
@@ -151,6 +157,7 @@ impl Dissector {
     /// Pieces were lost: nothing in flight is certain any more.
     fn lose(&mut self, events: &mut Events) {
         self.exchanges.counts.missed += 1;
+        self.lost = true;
         match self.stage {
             Stage::Live => self.exchanges.drop_all(events),
             _ => self.exchanges.forget(self.number),
@@ -223,6 +230,7 @@ impl Dissector {
             // Turns need no proof.
             if self.protocol().is_some_and(|protocol| !protocol.is_framed()) {
                 self.stage = Stage::Live;
+                self.lost = false;
                 return self.run(piece, digests, events);
             }
             self.stage = Stage::Proving;
@@ -237,7 +245,7 @@ impl Dissector {
             Direction::FromServer => {
                 self.server.pass(piece.length);
                 // A response to something: at least one request that will not be reported.
-                self.exchanges.counts.mid_connection_requests += u64::from(!self.server_wrote);
+                self.pass_over(u64::from(!self.server_wrote));
                 self.server_wrote = true;
             }
         }
@@ -280,11 +288,12 @@ impl Dissector {
             let requests = self.exchanges.next() - self.number;
             self.turn(events);
             events.truncate(reported);
-            self.exchanges.counts.mid_connection_requests += requests;
+            self.pass_over(requests);
             let fits = self.exchanges.is_empty() && requests > 0 && !self.client.is_lost();
             self.exchanges.forget(self.number);
             if fits {
                 self.stage = Stage::Live;
+                self.lost = false;
                 if let Some(reader) = self.reader.take() {
                     self.begin(reader, events);
                 }
@@ -301,7 +310,10 @@ impl Dissector {
         events.truncate(reported);
         if self.exchanges.counts.unparsed > unparsed {
             let spoke = piece.direction == Direction::FromServer;
-            self.exchanges.counts.mid_connection_requests += self.exchanges.next() - self.number;
+            self.pass_over(self.exchanges.next() - self.number);
+            if self.lost {
+                self.exchanges.counts.unparsed = unparsed;
+            }
             self.give_up();
             self.server_wrote = spoke;
             if !self.protocol_reported {
@@ -311,6 +323,13 @@ impl Dissector {
                     self.begin(ProtocolReader::joined(Protocol::Unknown), events);
                 }
             }
+        }
+    }
+
+    /// Requests are not reported: their responses are uncertain.
+    fn pass_over(&mut self, requests: u64) {
+        if !self.lost {
+            self.exchanges.counts.mid_connection_requests += requests;
         }
     }
 

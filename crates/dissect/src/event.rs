@@ -183,7 +183,8 @@ impl Status {
 pub struct Counts {
     /// Pieces before the first certain boundary of a connection that was joined, or found again after a loss.
     pub mid_connection: u64,
-    /// Requests in these pieces that were seen but not reported, because their responses were uncertain.
+    /// Requests in these pieces that were seen but not reported, because their responses were uncertain; without those
+    /// after a loss.
     pub mid_connection_requests: u64,
     /// Losses of unknown length that the user of this crate reported.
     pub missed: u64,

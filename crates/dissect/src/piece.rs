@@ -22,14 +22,15 @@ pub struct Piece<'a> {
     ///
     /// A gap of known length is a piece without captured bytes.
     pub captured: &'a [u8],
-    /// Pieces of this connection, of unknown number and length, were lost before this one.
-    pub missed: bool,
+    /// Pieces of this connection were lost before this one: how many bytes of the client were in them, as far as that is
+    /// known.
+    pub missed: Option<u64>,
 }
 
 impl<'a> Piece<'a> {
     /// A piece that was captured completely.
     pub fn whole(direction: Direction, bytes: &'a [u8]) -> Piece<'a> {
-        Piece { direction, length: bytes.len() as u64, captured: bytes, missed: false }
+        Piece { direction, length: bytes.len() as u64, captured: bytes, missed: None }
     }
 
     pub(crate) fn bytes(&self) -> &'a [u8] {

@@ -61,7 +61,7 @@ fn responses_count_the_requests_that_were_not_captured() {
                 let kept = if piece.direction == Direction::FromClient { capture } else { usize::MAX };
                 let captured = &piece.bytes[..piece.bytes.len().min(kept)];
                 let length = piece.bytes.len() as u64;
-                harness.feed(&Piece { direction: piece.direction, length, captured, missed: false });
+                harness.feed(&Piece { direction: piece.direction, length, captured, missed: None });
             }
             let cut = harness.close();
             assert_eq!(cut.exchanges.len(), whole.exchanges.len(), "{name} at {capture}");
@@ -128,7 +128,10 @@ fn dissect_with_losses(transcript: &Transcript, lost: impl Fn(usize) -> bool) ->
             continue;
         }
         let TranscriptPiece { direction, bytes } = piece;
-        harness.feed(&Piece { missed: std::mem::take(&mut missed), ..Piece::whole(*direction, bytes) });
+        harness.feed(&Piece {
+            missed: std::mem::take(&mut missed).then_some(0),
+            ..Piece::whole(*direction, bytes)
+        });
     }
     harness.close()
 }
@@ -174,7 +177,7 @@ proptest! {
                 }
                 let captured = &piece.bytes[..piece.bytes.len().min(captures[index % captures.len()])];
                 let (direction, length) = (piece.direction, piece.bytes.len() as u64);
-                harness.feed(&Piece { direction, length, captured, missed: std::mem::take(&mut missed) });
+                harness.feed(&Piece { direction, length, captured, missed: std::mem::take(&mut missed).then_some(0) });
             }
             harness.close();
         }
@@ -196,7 +199,7 @@ proptest! {
         for (client, bytes, more, missed) in &pieces {
             let direction = if *client { Direction::FromClient } else { Direction::FromServer };
             let length = bytes.len() as u64 + more.saturating_sub(30);
-            harness.feed(&Piece { direction, length, captured: bytes, missed: *missed == 0 });
+            harness.feed(&Piece { direction, length, captured: bytes, missed: (*missed == 0).then_some(0) });
         }
         harness.close();
     }

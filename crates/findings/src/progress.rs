@@ -72,7 +72,7 @@ pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
     let preempted = preempted.map_or_else(String::new, |share| format!("  preempted {}", percent(share)));
     let lost = match line.losses.ring_full + line.losses.map_full {
         0 => String::new(),
-        lost => format!("  LOST {}", count(lost)),
+        lost => format!("  {} events lost", count(lost)),
     };
     format!("throughput {:>10}  {times}{preempted}{lost}", rate(per_s(line.requests, length.0)))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::document::Distribution;
 use record::observation::Observation;
 use record::observation::watch::{
-    self, Digest, Inexact, Losses, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
+    self, Digest, Inexact, Losses, MissedRequests, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
 };
 use record::{Durations, Part};
 use units::Nanos;
@@ -88,6 +88,7 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
     }
     let mut blocks = vec![Block::line(Role::Line, text)];
     let labelled = |role, label: &'static str| move |text| Block::labelled(role, label, text);
+    blocks.extend(results.missed.map(missed).map(labelled(Role::Warning, "missed:")));
     blocks.extend(losses(&results.losses).into_iter().map(labelled(Role::Warning, "lost:")));
     blocks.extend(inexact(&results.inexact).into_iter().map(labelled(Role::Text, "inexact:")));
     let missing =
@@ -106,13 +107,20 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
     blocks
 }
 
+/// The requests of the events that were lost.
+fn missed(missed: MissedRequests) -> Phrase {
+    let counted = phrase!("{*requests}", requests = Value::items(missed.requests, "request"));
+    let counted = match missed.margin {
+        0 => counted,
+        margin => counted.then(" ± ", phrase!("{margin}", margin = Value::Count(margin))),
+    };
+    counted.then(", ", Phrase::new("in no other figure"))
+}
+
 /// Each kind of loss that occurred, in words.
 fn losses(losses: &Losses) -> Vec<Phrase> {
     happened(&[
-        (
-            losses.ring_full,
-            "events did not fit in the ring buffer, so counts are too low: use a larger --ring",
-        ),
+        (losses.ring_full, "events did not fit in the ring buffer: use a larger --ring"),
         (losses.map_full, "events found no memory in the kernel"),
         (losses.recursion, "program runs that the kernel skipped"),
         (losses.mid_connection, "pieces of requests that were in progress when watching began"),

@@ -264,6 +264,16 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	return 0;
 }
 
+/* Counts what an event adds to its connection's turns and bytes. */
+static __always_inline void count_moved(struct conn *conn, u32 length, u8 kind)
+{
+	conn->turned = kind == EVENT_READ && conn->responded;
+	conn->responded = kind != EVENT_READ;
+	conn->turns += conn->turned;
+	if (kind == EVENT_READ)
+		conn->read_bytes += length;
+}
+
 static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -284,11 +294,15 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	thread->is_new = 0;
 	heal_running(thread, task, now);
 	advance(thread, task, now);
+	count_moved(conn, length, kind);
 	if (kind == EVENT_READ)
 		thread->read_from = conn->cookie;
 	if (!tell_moved(thread, task, now, conn, sk, length, kind)) {
 		/* Its bytes are lost, its time is not: that goes with the thread's next event. */
 		conn->missed = 1;
+		__sync_fetch_and_add(&losses.turns, (u64)conn->turned);
+		if (kind == EVENT_READ)
+			__sync_fetch_and_add(&losses.read_bytes, (u64)length);
 		return;
 	}
 	close_account(thread);

@@ -84,6 +84,8 @@ enum event_flags {
 	EVENT_ASYNC = 16,
 	/* It did more than run: its account lies behind it. */
 	EVENT_ACCOUNT = 32,
+	/* A read after a write, or the first: a turn of its connection. */
+	EVENT_TURN = 64,
 };
 
 struct arrival {
@@ -103,7 +105,10 @@ struct event {
 	u64 stamp;
 	u64 at;
 	u64 socket;
-	/* Of its account since the thread's previous event. Of a classification: the value that the function returned. */
+	/*
+	 * Of its account since the thread's previous event. Of a classification: the value that the function returned.
+	 * Of the end of a connection: the bytes that were read of it.
+	 */
 	u64 on_cpu;
 	u32 pid;
 	u32 tid;
@@ -114,6 +119,7 @@ struct event {
 	u16 words;
 	/* Of a read: the first lot of bytes that it took (struct arrival). Of a classification: when the function began. */
 	u64 arrived_at;
+	/* Of the end of a connection: its turns. */
 	u32 arrived_end;
 	u8 kind;
 	u8 flags;
@@ -152,7 +158,10 @@ struct note {
 	char culprit_comm[16];
 	u16 local_port;
 	u16 peer_port;
-	u32 pad2;
+	/* Up to and with this event: of its connection, how often it was read after it had been written to. */
+	u32 turns;
+	/* Likewise, the bytes that were read of it. */
+	u64 read_bytes;
 	u8 local[16];
 	u8 peer[16];
 	struct arrival arrived[ARRIVALS];
@@ -161,8 +170,8 @@ struct note {
 
 _Static_assert(sizeof(struct event) == 64, "as in event.rs");
 _Static_assert(sizeof(struct account) == 184, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct note, local) == 40, "as in event.rs");
-_Static_assert(sizeof(struct note) == 552, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct note, local) == 48, "as in event.rs");
+_Static_assert(sizeof(struct note) == 560, "as in event.rs");
 
 /*
  * Where a lane's events begin, how long a CPU's first lane is, and what may lie behind a lane's end: an event that
@@ -182,6 +191,9 @@ struct lane {
 /* What could not be told. Each is printed. */
 struct losses {
 	u64 lane_full;
+	/* Of the connections of events that found their lane full: what they would have added. */
+	u64 turns;
+	u64 read_bytes;
 	u64 threads;
 	u64 conns;
 	u64 processes;

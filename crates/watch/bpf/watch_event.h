@@ -108,6 +108,8 @@ static __always_inline void tell_closed(struct conn *conn)
 	place.event->words = sizeof(struct event) / 8;
 	place.event->at = bpf_ktime_get_ns();
 	place.event->socket = conn->cookie;
+	place.event->on_cpu = conn->read_bytes;
+	place.event->arrived_end = conn->turns;
 	place.event->kind = EVENT_CLOSED;
 	give(&place);
 }
@@ -144,7 +146,7 @@ static __always_inline bool tell_moved(struct thread *thread, struct task_struct
 				       struct sock *sk, u32 length, u8 kind)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	bool noted = !conn->told || has_note(thread) || conn->tail - conn->head > 1;
+	bool noted = !conn->told || conn->missed || has_note(thread) || conn->tail - conn->head > 1;
 	u32 account = thread->did_more ? sizeof(struct account) : 0;
 	u32 before = sizeof(struct event) + account + (noted ? sizeof(struct note) : 0);
 	u32 most = conn->whole ? CAPTURE : settings.capture;
@@ -168,6 +170,8 @@ static __always_inline bool tell_moved(struct thread *thread, struct task_struct
 		event->flags |= EVENT_ASYNC;
 	if (conn->missed)
 		event->flags |= EVENT_MISSED;
+	if (conn->turned)
+		event->flags |= EVENT_TURN;
 	if (account) {
 		event->flags |= EVENT_ACCOUNT;
 		fill_account((struct account *)(event + 1), thread);
@@ -176,6 +180,8 @@ static __always_inline bool tell_moved(struct thread *thread, struct task_struct
 		event->flags |= EVENT_NOTED;
 		note = (void *)(event + 1) + account;
 		fill_note(note, thread);
+		note->turns = conn->turns;
+		note->read_bytes = conn->read_bytes;
 	}
 	if (!conn->told && note) {
 		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;

@@ -24,7 +24,14 @@ struct conn {
 	u8 missed;
 	/* It was accepted under watch. */
 	u8 fresh;
+	/* It was written to last, or nothing was read of it yet. */
+	u8 responded;
+	/* Its latest event began a turn. */
+	u8 turned;
 	u16 family;
+	/* So far: how often it was read after it had been written to, and the bytes that were read. */
+	u32 turns;
+	u64 read_bytes;
 	/* Bytes that arrived and were not read yet: where each lot ends in the stream, and when it came. */
 	struct waiting waiting[ARRIVALS];
 };
@@ -95,6 +102,7 @@ static __always_inline struct conn *conn_of(struct sock *sk)
 	conn->cookie = bpf_get_socket_cookie(sk);
 	conn->family = sk->__sk_common.skc_family;
 	conn->fresh = is_fresh(sk);
+	conn->responded = 1;
 	return conn;
 }
 

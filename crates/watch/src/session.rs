@@ -129,6 +129,11 @@ impl Session {
         self.assembler.given_up()
     }
 
+    /// Requests that were missed so far. Complete after [`Session::finish`].
+    pub fn missed(&self) -> Option<record::observation::watch::MissedRequests> {
+        self.assembler.missed(self.kernel.losses().unseen)
+    }
+
     /// Connections seen so far.
     pub fn connections(&self) -> u64 {
         self.assembler.connections()

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tempfile::TempDir;
 use units::Nanos;
 
+use crate::support::client::Client;
 use crate::support::planted::{Plan, Planted};
 use crate::support::watched::Watching;
 use crate::support::{binary, quiet, wait};
@@ -133,6 +134,16 @@ fn a_disk_that_has_room_again_takes_the_record() {
     assert!(damage[0].text.contains("No space left on device"), "{:?}", damage[0]);
 }
 
+/// Sends twenty requests, and waits until they are in the record.
+fn send_twenty(client: &mut Client, watching: &Watching) {
+    (0..20).for_each(|_| drop(client.http("/burn=100us")));
+    let are_kept = || {
+        let observed = read_observation(watching.folder());
+        observed.is_ok_and(|observed| observed.logs.get("response").is_some_and(|log| log.count() == 20))
+    };
+    assert!(wait::until(Nanos::from_secs(10), are_kept), "the record does not grow");
+}
+
 /// /proc cannot be read without a descriptor: for a while the watch has none left.
 #[test]
 fn a_look_for_new_ports_that_fails_ends_no_watch() {
@@ -140,12 +151,7 @@ fn a_look_for_new_ports_that_fails_ends_no_watch() {
     let server = Plan::of("threads").start();
     let watching = Watching::start(&["--interval", "100ms", "-p", &server.pid().to_string()]);
     let mut client = server.new_client();
-    (0..20).for_each(|_| drop(client.http("/burn=100us")));
-    let are_kept = || {
-        let observed = read_observation(watching.folder());
-        observed.is_ok_and(|observed| observed.logs.get("response").is_some_and(|log| log.count() == 20))
-    };
-    assert!(wait::until(Nanos::from_secs(10), are_kept), "the record does not grow");
+    send_twenty(&mut client, &watching);
     let pid = Pid::from_raw(i32::try_from(watching.pid()).unwrap());
     let none = Rlimit { current: Some(0), maximum: Some(1_024) };
     let before = prlimit(pid, Resource::Nofile, none).unwrap();
@@ -165,13 +171,7 @@ fn a_killed_watch_reports_the_sums_of_its_series() {
     let _together = quiet::together();
     let server = Plan::of("threads").start();
     let watching = Watching::start(&["--interval", "100ms", "-p", &server.pid().to_string()]);
-    let mut client = server.new_client();
-    (0..20).for_each(|_| drop(client.http("/burn=100us")));
-    let are_kept = || {
-        let observed = read_observation(watching.folder());
-        observed.is_ok_and(|observed| observed.logs.get("response").is_some_and(|log| log.count() == 20))
-    };
-    assert!(wait::until(Nanos::from_secs(10), are_kept), "the record does not grow");
+    send_twenty(&mut server.new_client(), &watching);
     let folder = watching.kill();
     let output = Command::new(binary::parallax()).arg("report").arg(folder.path()).output().unwrap();
     let reported = String::from_utf8(output.stdout).unwrap();

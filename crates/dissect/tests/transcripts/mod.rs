@@ -216,7 +216,7 @@ pub fn dissect_at(pieces: &[TranscriptPiece], capture: usize, settings: Dissecto
     for piece in pieces {
         let captured = &piece.bytes[..piece.bytes.len().min(capture)];
         let length = piece.bytes.len() as u64;
-        harness.feed(&Piece { direction: piece.direction, length, captured, missed: false });
+        harness.feed(&Piece { direction: piece.direction, length, captured, missed: None });
     }
     harness.close()
 }

@@ -32,6 +32,13 @@ fn every_loss_is_told() {
 }
 
 #[test]
+fn missed_requests_have_their_margin() {
+    let text = |requests, margin| missed(MissedRequests { requests, margin }).to_string();
+    assert_eq!(text(121_791, 64), "121791 requests ± 64, in no other figure");
+    assert_eq!(text(1, 0), "1 request, in no other figure");
+}
+
+#[test]
 fn all_that_is_inexact_is_told() {
     let all = Inexact { forgotten_slices: 1, joined_arrivals: 2, missed_switches: 3 };
     assert_eq!(inexact(&all).len(), 3);

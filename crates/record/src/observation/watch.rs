@@ -87,6 +87,10 @@ pub struct WatchResults {
     pub preemptors: Vec<Preemptor>,
     /// What was not seen although it happened.
     pub losses: Losses,
+    /// Requests that were not seen because their events were lost; absent if none were, and where too few were seen to
+    /// tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<MissedRequests>,
     /// What was seen and cannot be reported exactly.
     #[serde(default, skip_serializing_if = "Inexact::is_empty")]
     pub inexact: Inexact,
@@ -98,6 +102,15 @@ pub struct WatchResults {
     /// What `served.parquet` holds, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
+}
+
+/// How many requests were missed, from the bytes and turns that were read of their connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct MissedRequests {
+    pub requests: u64,
+    /// It may be this many more or fewer; 0 if it is exact.
+    pub margin: u64,
 }
 
 /// Which server.

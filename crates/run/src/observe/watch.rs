@@ -275,11 +275,14 @@ impl<'a> Watching<'a> {
         let kernel = self.session.losses();
         let counts = self.session.counts();
         let losses = Losses {
-            ring_full: kernel.ring_full,
+            ring_full: kernel.unseen.events,
             map_full: kernel.map_full + self.session.given_up(),
             recursion: kernel.recursion,
             mid_connection: counts.mid_connection_requests,
-            unparsed: counts.unparsed + counts.dropped + kernel.unreadable,
+            // After a loss, these are among the requests that were missed.
+            unparsed: counts.unparsed
+                + kernel.unreadable
+                + if kernel.unseen.events == 0 { counts.dropped } else { 0 },
         };
         let inexact = Inexact {
             forgotten_slices: kernel.forgotten_slices,
@@ -310,6 +313,7 @@ impl<'a> Watching<'a> {
         results.self_cost = cost(&self.session);
         results.self_cpu_ns =
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
+        results.missed = self.session.missed();
         results.kept = kept;
         findings::summarize_watch(&mut results, &logs);
         let body = ObservationBody::Watch(Box::new(results.clone()));

@@ -7,10 +7,11 @@ use dissect::{RequestComplete, ResponseComplete};
 use record::{Part, Protocol, Served};
 use units::Nanos;
 
-use crate::kernel::{self, Class, Event};
+use crate::kernel::{self, Class, Event, SoFar};
 
 use super::account::{self, WORKED, Worked};
 use super::classified::Classified;
+use super::missed::{Missed, Progress};
 use super::thread::Step;
 
 /// Reads and writes whose timestamps may still be needed. A request that needs more of them, such as one with a body in
@@ -97,6 +98,8 @@ struct Pending {
     arrived: Option<Nanos>,
     begun: u64,
     class: Option<i64>,
+    /// What had been read of the connection.
+    so_far: SoFar,
 }
 
 /// How to divide the time that the responses of one write have in common: this is the `n`th of that many equal
@@ -126,6 +129,7 @@ pub struct Connection {
     worked_before: Worked,
     culprit: Option<kernel::Culprit>,
     pub classified: Classified,
+    pub progress: Progress,
     pub last_seen: Nanos,
     /// The thread that io_uring has read for since this was last written to.
     pub async_thread: Option<u32>,
@@ -151,6 +155,7 @@ impl Connection {
             worked_before: Worked::default(),
             culprit: None,
             classified: Classified::new(classifies),
+            progress: Progress::default(),
             last_seen: event.at,
             async_thread: None,
             given_up: 0,
@@ -161,6 +166,11 @@ impl Connection {
     pub fn add_work(&mut self, worked: &Worked, culprit: Option<kernel::Culprit>) {
         self.worked.add(worked);
         self.culprit = account::worse(self.culprit, culprit);
+    }
+
+    /// Bytes of the client were lost.
+    pub fn add_lost(&mut self, bytes: u64) {
+        self.received += bytes;
     }
 
     /// Adds a read, with the arrivals of its bytes. `step` is the meaning of the event for its thread.
@@ -220,7 +230,8 @@ impl Connection {
             self.given_up += 1;
         }
         let class = self.classified.of_next(read.at);
-        self.pending.push_back(Pending { request, read, arrived, begun: request.began, class });
+        let so_far = SoFar { bytes: request.complete, ..self.progress.read() };
+        self.pending.push_back(Pending { request, read, arrived, begun: request.began, class, so_far });
     }
 
     /// Classifies the request that was being served when the function was called: the first one that had not been
@@ -241,7 +252,12 @@ impl Connection {
     }
 
     /// Completes requests with the responses of one write, in order.
-    pub fn complete_responses(&mut self, responses: &[ResponseComplete], give: &mut dyn FnMut(Served)) {
+    pub fn complete_responses(
+        &mut self,
+        responses: &[ResponseComplete],
+        missed: &mut Missed,
+        give: &mut dyn FnMut(Served),
+    ) {
         let mut first = 0;
         while first < responses.len() {
             let Some(write) = covering(&self.writes, responses[first].end, |write| write.end) else {
@@ -253,7 +269,8 @@ impl Connection {
             let culprit = self.culprit.take();
             for (n, response) in responses[first..first + together].iter().enumerate() {
                 let share = Share { n: n as u64, among: together as u64 };
-                if let Some(served) = self.serve(response, &write, share, culprit) {
+                if let Some((served, began, so_far)) = self.serve(response, &write, share, culprit) {
+                    self.progress.served(began, so_far, missed);
                     self.classified.give(served, give);
                 }
             }
@@ -268,7 +285,7 @@ impl Connection {
         write: &Write,
         share: Share,
         culprit: Option<kernel::Culprit>,
-    ) -> Option<Served> {
+    ) -> Option<(Served, u64, SoFar)> {
         let place = self.pending.iter().position(|pending| pending.request.n == response.n)?;
         let pending = self.pending.remove(place)?;
         let read = pending.read;
@@ -288,7 +305,7 @@ impl Connection {
         let queued = pending.arrived.map_or(Nanos::ZERO, |arrived| read.at - arrived);
         let socket_run_queue = read.run_queue.min(queued);
         let waited = parts[Part::RunQueue as usize] + socket_run_queue > Nanos::ZERO;
-        Some(Served {
+        let served = Served {
             connection: self.number,
             peer: self.peer,
             local: self.local,
@@ -312,7 +329,8 @@ impl Connection {
             class: pending.class,
             request_bytes: pending.request.complete - pending.begun,
             response_bytes: response.end - response.began,
-        })
+        };
+        Some((served, pending.begun, pending.so_far))
     }
 
     /// The time that threads worked for a request, and the time that they polled while it waited.

@@ -9,23 +9,29 @@
 mod account;
 mod classified;
 mod connection;
+mod missed;
 mod thread;
 
 use std::collections::HashMap;
 
 use dissect::{Digests, Direction, Dissector, Event as Found, Piece, Start};
+use record::observation::watch::MissedRequests;
 use record::{Protocol, Served};
 use rustc_hash::FxBuildHasher;
 use units::Nanos;
 
-use crate::kernel::{Edge, Event};
+use crate::kernel::{Edge, Event, SoFar, Unseen};
 
 pub use account::comm;
 use connection::Connection;
+use missed::Missed;
 use thread::{Step, Threads};
 
 /// Maximum number of connections kept at once. Beyond this, those that were idle for longest are forgotten.
 const CONNECTIONS: usize = 262_144;
+
+/// A connection with an event this long before the end of the watch may have requests under way.
+const RECENTLY: Nanos = Nanos::from_secs(1);
 
 /// Assembles the requests of one server.
 pub struct Assembler {
@@ -38,6 +44,7 @@ pub struct Assembler {
     /// Sums of the connections that have ended.
     counts: dissect::Counts,
     given_up: u64,
+    missed: Missed,
     hint: Option<dissect::Protocol>,
     classifies: bool,
 }
@@ -63,6 +70,7 @@ impl Assembler {
             responses: Vec::new(),
             counts: dissect::Counts::default(),
             given_up: 0,
+            missed: Missed::default(),
             hint: known.protocol,
             classifies,
         }
@@ -115,8 +123,11 @@ impl Assembler {
             connection.peer = event.opened.and_then(|opened| opened.peer);
             connection.local = event.opened.and_then(|opened| opened.local);
         }
-        let piece =
-            Piece { direction, length: u64::from(event.length), captured: event.bytes, missed: event.missed };
+        let length = u64::from(event.length);
+        let read = if direction == Direction::FromClient { length } else { 0 };
+        let lost = connection.progress.moved(event.begins_turn, read, event.so_far, &mut self.missed);
+        connection.add_lost(lost.unwrap_or(0));
+        let piece = Piece { direction, length, captured: event.bytes, missed: lost };
         // The dissector's results for earlier bytes depend on earlier marks, so the mark of this piece comes first.
         match direction {
             Direction::FromClient => {
@@ -135,7 +146,7 @@ impl Assembler {
             }
         }
         dissector.handle_piece(&piece, &mut self.digests, &mut self.found);
-        settle(connection, &mut self.found, &mut self.responses, give);
+        settle(connection, &mut self.found, &mut self.responses, &mut self.missed, give);
         connection.forget(dissector.named_from());
     }
 
@@ -153,22 +164,47 @@ impl Assembler {
 
     fn close(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
         if let Some(mut gone) = self.connections.remove(&event.socket) {
-            self.end(&mut gone, give);
+            self.end(&mut gone, event.so_far, give);
         }
     }
 
     /// Ends every connection: whatever was written last counts as the response.
     pub fn finish(&mut self, give: &mut dyn FnMut(Served)) {
         let connections = std::mem::take(&mut self.connections);
+        let latest = connections.values().map(|(_, connection)| connection.last_seen).max();
         for mut one in connections.into_values() {
-            self.end(&mut one, give);
+            let (waiting, had_hole) = (one.1.waiting(), one.1.progress.has_hole());
+            self.settle_end(&mut one, give);
+            if latest.is_some_and(|latest| one.1.last_seen + RECENTLY >= latest) {
+                one.1.progress.finish(had_hole, waiting, &mut self.missed);
+            }
+            self.forget(&mut one, None);
         }
     }
 
-    fn end(&mut self, (dissector, connection): &mut (Dissector, Connection), give: &mut dyn FnMut(Served)) {
+    fn end(
+        &mut self,
+        one: &mut (Dissector, Connection),
+        so_far: Option<SoFar>,
+        give: &mut dyn FnMut(Served),
+    ) {
+        self.settle_end(one, give);
+        self.forget(one, so_far);
+    }
+
+    fn settle_end(
+        &mut self,
+        (dissector, connection): &mut (Dissector, Connection),
+        give: &mut dyn FnMut(Served),
+    ) {
         dissector.handle_close(&mut self.found);
-        settle(connection, &mut self.found, &mut self.responses, give);
+        settle(connection, &mut self.found, &mut self.responses, &mut self.missed, give);
         connection.classified.release(give);
+    }
+
+    /// Adds what was counted of a connection that has ended.
+    fn forget(&mut self, (dissector, connection): &mut (Dissector, Connection), so_far: Option<SoFar>) {
+        connection.progress.end(so_far, &mut self.missed);
         self.counts.add(dissector.counts());
         self.given_up += connection.given_up;
         if let Some(tid) = connection.async_thread.take() {
@@ -185,11 +221,13 @@ impl Assembler {
         let counts = &mut self.counts;
         let given_up = &mut self.given_up;
         let threads = &mut self.threads;
+        let missed = &mut self.missed;
         self.connections.retain(|_, (dissector, connection)| {
             let stays = connection.last_seen >= median;
             if !stays {
                 counts.add(dissector.counts());
                 connection.classified.release(give);
+                connection.progress.end(None, missed);
                 *given_up += connection.given_up + connection.waiting();
                 if let Some(tid) = connection.async_thread {
                     threads.end_async(tid);
@@ -219,6 +257,12 @@ impl Assembler {
         self.given_up + open.sum::<u64>()
     }
 
+    /// Requests that were missed so far; `unseen` is what the kernel's programs could not report. Complete after
+    /// [`Assembler::finish`].
+    pub fn missed(&self, unseen: Unseen) -> Option<MissedRequests> {
+        self.missed.estimate(unseen)
+    }
+
     /// Connections seen so far.
     pub fn connections(&self) -> u64 {
         self.opened
@@ -235,6 +279,7 @@ fn settle(
     connection: &mut Connection,
     found: &mut Vec<Found>,
     responses: &mut Vec<dissect::ResponseComplete>,
+    missed: &mut Missed,
     give: &mut dyn FnMut(Served),
 ) {
     for found in found.drain(..) {
@@ -242,11 +287,14 @@ fn settle(
             Found::ProtocolKnown(protocol) => connection.protocol = protocol_of(protocol),
             Found::RequestComplete(request) => connection.add_request(request),
             Found::ResponseComplete(response) => responses.push(response),
-            Found::Dropped { n } => connection.drop_request(n),
+            Found::Dropped { n } => {
+                connection.drop_request(n);
+                connection.progress.dropped();
+            }
         }
     }
     if !responses.is_empty() {
-        connection.complete_responses(responses, give);
+        connection.complete_responses(responses, missed, give);
         responses.clear();
     }
 }

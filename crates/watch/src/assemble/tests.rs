@@ -102,6 +102,8 @@ impl Server {
             arrived: Arrived::None,
             opened: None,
             missed: false,
+            begins_turn: false,
+            so_far: None,
             asynchronous: self.asynchronous,
         }
     }

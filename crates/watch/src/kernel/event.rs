@@ -86,6 +86,24 @@ pub struct Opened {
     pub fresh: bool,
 }
 
+/// What was read of a connection under watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SoFar {
+    /// How often it was read after it had been written to.
+    pub turns: u32,
+    pub bytes: u64,
+}
+
+impl SoFar {
+    /// What was read since `before`.
+    pub fn since(self, before: SoFar) -> SoFar {
+        SoFar {
+            turns: self.turns.saturating_sub(before.turns),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
+}
+
 /// What the function that classifies requests returned for the request that its thread served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
@@ -150,7 +168,8 @@ struct Note {
     culprit_comm: [u8; 16],
     local_port: u16,
     peer_port: u16,
-    pad2: u32,
+    turns: u32,
+    read_bytes: u64,
     local: [u8; 16],
     peer: [u8; 16],
     arrived: [Arrival; ARRIVALS],
@@ -186,6 +205,10 @@ pub struct Event<'a> {
     pub opened: Option<Opened>,
     /// Events of this connection before this one were lost.
     pub missed: bool,
+    /// The first read of its connection, or the first after a write.
+    pub begins_turn: bool,
+    /// What was read of its connection up to and with this event, if events before it may have been lost.
+    pub so_far: Option<SoFar>,
     /// Done by io_uring for the thread, which notices later.
     pub asynchronous: bool,
 }
@@ -196,6 +219,7 @@ const FRESH: u8 = 4;
 const NOTED: u8 = 8;
 const ASYNC: u8 = 16;
 const ACCOUNT: u8 = 32;
+const TURN: u8 = 64;
 
 impl Note {
     fn culprit(&self) -> Option<Culprit> {
@@ -228,7 +252,8 @@ impl<'a> Event<'a> {
             5 => Edge::Classified,
             _ => return None,
         };
-        let is_edge = edge != Edge::Classified;
+        let is_edge = !matches!(edge, Edge::Classified | Edge::Closed);
+        let missed = head.flags & MISSED != 0;
         let (more, rest) = leading::<DidMore>(head.flags & ACCOUNT != 0, rest)?;
         let (note, bytes) = leading::<Note>(head.flags & NOTED != 0, rest)?;
         Some(Event {
@@ -250,7 +275,7 @@ impl<'a> Event<'a> {
                 Some(note) => note.woken_by_fellows.get(..usize::from(note.wakes))?,
                 None => &[],
             },
-            class: (!is_edge)
+            class: (edge == Edge::Classified)
                 .then_some(Class { since: Nanos(head.arrived_at), value: head.on_cpu.cast_signed() }),
             arrived: match head.arrivals {
                 0 => Arrived::None,
@@ -258,7 +283,12 @@ impl<'a> Event<'a> {
                 several => Arrived::Several(note?.arrived.get(..usize::from(several))?),
             },
             opened: note.filter(|_| head.flags & NEW != 0).map(|note| note.opened(head.flags & FRESH != 0)),
-            missed: head.flags & MISSED != 0,
+            missed,
+            begins_turn: head.flags & TURN != 0,
+            so_far: match edge {
+                Edge::Closed => Some(SoFar { turns: head.arrived_end, bytes: head.on_cpu }),
+                _ => note.filter(|_| missed).map(|note| SoFar { turns: note.turns, bytes: note.read_bytes }),
+            },
             asynchronous: head.flags & ASYNC != 0,
         })
     }
@@ -305,7 +335,7 @@ mod tests {
         // The header asserts the same numbers.
         assert_eq!((std::mem::offset_of!(Head, kind), size_of::<Head>()), (60, 64));
         assert_eq!((std::mem::offset_of!(DidMore, woken_at), size_of::<DidMore>()), (96, 184));
-        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (40, 552));
+        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (48, 560));
     }
 
     #[test]

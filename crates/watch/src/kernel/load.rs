@@ -66,8 +66,8 @@ pub enum LoadError {
 /// What was lost, by cause; counts since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Events for which the lanes of their CPU were full.
-    pub ring_full: u64,
+    /// Events for which the lanes of their CPU were full, and what they would have added to their connections.
+    pub unseen: Unseen,
     /// Threads, connections, processes and culprits for which there was no memory.
     pub map_full: u64,
     /// Waits with more competing threads than fit in the table: only the most recent are listed.
@@ -81,6 +81,28 @@ pub struct Losses {
     pub recursion: u64,
     /// Bytes that are not an event: always 0, unless the object is from another version.
     pub unreadable: u64,
+}
+
+/// What was read of connections without being seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// Events that were lost.
+    pub events: u64,
+    /// How often a connection was read after it had been written to.
+    pub turns: u64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+impl Unseen {
+    /// What was added since `before`.
+    pub fn since(&self, before: &Unseen) -> Unseen {
+        Unseen {
+            events: self.events.saturating_sub(before.events),
+            turns: self.turns.saturating_sub(before.turns),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
 }
 
 /// The cost of one program so far, by the kernel's own account.
@@ -239,11 +261,11 @@ impl Kernel {
             raw.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
         };
         Losses {
-            ring_full: at(0),
-            map_full: at(1) + at(2) + at(3) + at(4),
-            forgotten_slices: at(5),
-            joined_arrivals: at(6),
-            missed_switches: at(7),
+            unseen: Unseen { events: at(0), turns: at(1), bytes: at(2) },
+            map_full: at(3) + at(4) + at(5) + at(6),
+            forgotten_slices: at(7),
+            joined_arrivals: at(8),
+            missed_switches: at(9),
             recursion: self.programs().iter().map(|program| program.recursion_misses).sum(),
             unreadable: self.unreadable,
         }

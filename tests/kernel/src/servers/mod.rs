@@ -26,6 +26,19 @@ fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults)
     assert!(gap <= lost, "{what}: {gap} are missing and {lost} were counted as lost: {losses:?}");
 }
 
+/// Events were lost: what was seen and what was missed are what the server counted, within the stated margin, which is
+/// at most 5 % wide.
+#[track_caller]
+fn check_missed(what: &str, seen: u64, counted: u64, results: &WatchResults) {
+    let losses = &results.losses;
+    let missed = results.missed.unwrap_or_else(|| panic!("{what}: nothing was missed: {losses:?}"));
+    println!("{what}: seen {seen} of {counted}, {missed:?}, {losses:?}");
+    assert!(losses.ring_full > 0 && missed.requests > 0, "{what}: nothing was lost: {losses:?}");
+    let off = counted.abs_diff(seen + missed.requests);
+    assert!(off <= missed.margin, "{what}: seen {seen} of {counted}, {missed:?}");
+    assert!(missed.margin * 40 <= missed.requests, "{what}: the margin is too wide: {missed:?}");
+}
+
 /// Runs a client to its end, on the same host as the server.
 fn run(program: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);

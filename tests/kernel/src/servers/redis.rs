@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpStream};
 
 use tempfile::TempDir;
 
-use super::{check_reconciled, require, run};
+use super::{check_missed, check_reconciled, require, run};
 use crate::support::quiet;
 use crate::support::watched::Watching;
 use crate::support::{leash, port};
@@ -27,6 +27,24 @@ fn redis_commands_in_pipelines_of_64_are_all_counted() {
     assert!(counted >= 205_000, "{counted}");
     // The first reading is in the second's count; the second is seen, too.
     check_reconciled("redis", watched.results.requests, counted + 1, &watched.results);
+}
+
+/// If this fails, requests whose events did not fit are not counted, or without saying how exactly.
+#[test]
+fn redis_commands_that_were_missed_are_counted() {
+    let _together = quiet::together();
+    let redis = Redis::start();
+    let port = redis.port.to_string();
+    for (pipeline, requests) in [("1", "100000"), ("16", "400000"), ("64", "800000"), ("512", "800000")] {
+        let watching = Watching::start(&["--ring", "1", "--port", &port]);
+        let before = redis.commands();
+        let load = ["-p", &port, "-q", "-t", "get", "-n", requests, "-P", pipeline];
+        let output = watching.starved_during(|| run("redis-benchmark", &load));
+        assert!(output.status.success());
+        let counted = redis.commands() - before + 1;
+        let watched = watching.finish();
+        check_missed(&format!("-P {pipeline}"), watched.results.requests, counted, &watched.results);
+    }
 }
 
 struct Redis {
