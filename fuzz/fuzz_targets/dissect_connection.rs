@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let pieces = pieces(rest);
     tell(settings, pieces.iter().copied());
     if settings.start == Start::Fresh {
-        let whole = || pieces.iter().map(|piece| Piece { missed: false, ..Piece::whole(piece.direction, piece.captured) });
+        let whole = || pieces.iter().map(|piece| Piece { missed: None, ..Piece::whole(piece.direction, piece.captured) });
         let told = tell(settings, whole());
         let cut = whole().flat_map(|piece| piece.captured.chunks(1).map(move |byte| Piece::whole(piece.direction, byte)));
         assert_eq!(framed(&tell(settings, cut)), framed(&told));
@@ -35,7 +35,8 @@ fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
         let (bytes, behind) = behind.split_at(usize::from(*length).min(behind.len()));
         let direction = if flags & 1 == 0 { Direction::FromClient } else { Direction::FromServer };
         let more = u64::from(flags >> 2 & 0xf) * 97;
-        pieces.push(Piece { direction, length: bytes.len() as u64 + more, captured: bytes, missed: flags & 0xc2 == 0xc2 });
+        let lost = flags & 0xc2 == 0xc2;
+        pieces.push(Piece { direction, length: bytes.len() as u64 + more, captured: bytes, missed: lost.then_some(more) });
         rest = behind;
     }
     pieces
