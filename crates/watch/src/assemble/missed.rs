@@ -17,7 +17,7 @@ pub struct Missed {
     holes: Estimate,
     /// Holes of connections of which too little was seen.
     others: Both<u64>,
-    /// Requests without a response at the end of the watch: they were under way, or their responses were lost.
+    /// Requests without a response at the end of the watch: they were in progress, or their responses were lost.
     under_way: u64,
     /// What is in the holes of what the kernel's programs could not report.
     attributed: Unseen,
@@ -61,7 +61,7 @@ pub struct Progress {
     complete: Option<SoFar>,
     /// Requests were missed since then.
     has_hole: bool,
-    /// Requests of the latest turn that were served, and where it began: with the last request of the turn before.
+    /// How many requests of the latest turn were served, and where it began: after the last request of the turn before.
     served: u64,
     turn_began: SoFar,
     density: Both<Density>,
@@ -77,7 +77,8 @@ impl Progress {
         so_far: Option<SoFar>,
         missed: &mut Missed,
     ) -> Option<u64> {
-        let next = SoFar { turns: self.read.turns + u32::from(begins_turn), bytes: self.read.bytes + length };
+        let turns = self.read.turns.wrapping_add(u32::from(begins_turn));
+        let next = SoFar { turns, bytes: self.read.bytes + length };
         self.read = so_far.unwrap_or(next);
         so_far.map(|so_far| self.lost(so_far, next, missed))
     }
@@ -167,7 +168,7 @@ impl Missed {
         let mut all = self.holes;
         let (turns, bytes) = (rest.turns + self.others.turns, rest.bytes + self.others.bytes);
         all.add(&self.density.estimate(turns, bytes)?);
-        let margin = SIGMAS * (all.variance.sqrt() + all.common) + self.under_way as f64;
+        let margin = SIGMAS * all.error() + self.under_way as f64;
         let requests = all.requests.max(0.0).round() as u64;
         Some(MissedRequests { requests, margin: margin.ceil() as u64 })
     }
@@ -208,7 +209,7 @@ impl Both<Density> {
     /// How many requests so many turns and bytes have, by what is more certain.
     fn estimate(&self, turns: u64, bytes: u64) -> Option<Estimate> {
         let by = [self.bytes.estimate(bytes), self.turns.estimate(turns)];
-        by.into_iter().flatten().min_by(|a, b| (a.variance + a.common).total_cmp(&(b.variance + b.common)))
+        by.into_iter().flatten().min_by(|a, b| a.error().total_cmp(&b.error()))
     }
 }
 
@@ -247,6 +248,11 @@ impl Density {
 const ROUNDING: f64 = 1e-9;
 
 impl Estimate {
+    /// One standard error, in requests.
+    fn error(&self) -> f64 {
+        self.variance.sqrt() + self.common
+    }
+
     fn add(&mut self, other: &Estimate) {
         self.requests += other.requests;
         self.variance += other.variance;
