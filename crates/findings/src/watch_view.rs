@@ -114,7 +114,7 @@ fn missed(missed: MissedRequests) -> Phrase {
         0 => counted,
         margin => counted.then(" ± ", phrase!("{margin}", margin = Value::Count(margin))),
     };
-    counted.then(", ", Phrase::new("in no other figure"))
+    counted.then(", ", Phrase::new("not included in other figures"))
 }
 
 /// Each kind of loss that occurred, in words.

@@ -188,10 +188,10 @@ struct lane {
 	u64 taken;
 };
 
-/* What could not be told. Each is printed. */
+/* What could not be told. Each count is printed. */
 struct losses {
 	u64 lane_full;
-	/* Of the connections of events that found their lane full: what they would have added. */
+	/* What the events that found their lane full would have added to the counts of their connections. */
 	u64 turns;
 	u64 read_bytes;
 	u64 threads;

@@ -34,8 +34,8 @@ fn every_loss_is_told() {
 #[test]
 fn missed_requests_have_their_margin() {
     let text = |requests, margin| missed(MissedRequests { requests, margin }).to_string();
-    assert_eq!(text(121_791, 64), "121791 requests ± 64, in no other figure");
-    assert_eq!(text(1, 0), "1 request, in no other figure");
+    assert_eq!(text(121_791, 64), "121791 requests ± 64, not included in other figures");
+    assert_eq!(text(1, 0), "1 request, not included in other figures");
 }
 
 #[test]

@@ -12,14 +12,14 @@ use crate::kernel::{SoFar, Unseen};
 /// What is known about missed requests.
 #[derive(Debug, Clone, Default)]
 pub struct Missed {
-    /// Of the first turns of each connection.
+    /// How many requests there are in the first turns of all connections.
     density: Both<Density>,
     holes: Estimate,
     /// Holes of connections of which too little was seen.
     others: Both<u64>,
     /// Requests without a response at the end of the watch: they were in progress, or their responses were lost.
     under_way: u64,
-    /// What is in the holes of what the kernel's programs could not report.
+    /// What lost events would have added, as far as it is in known holes.
     attributed: Unseen,
 }
 
@@ -52,12 +52,12 @@ struct Estimate {
     common: f64,
 }
 
-/// Where one connection is.
+/// How far one connection was read, and how far its requests were served.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
     /// What was read of it so far.
     read: SoFar,
-    /// What had been read when the last request was complete that was seen.
+    /// What had been read when the request that was served last was complete.
     complete: Option<SoFar>,
     /// Requests were missed since then.
     has_hole: bool,
@@ -158,7 +158,7 @@ impl Progress {
 }
 
 impl Missed {
-    /// How many requests were missed, where `unseen` is all that could not be reported; `None` if none were, or too
+    /// How many requests were missed; `unseen` is what all lost events would have added. `None` if none were, or too
     /// few were seen to tell.
     pub fn estimate(&self, unseen: Unseen) -> Option<MissedRequests> {
         if unseen.events == 0 {

@@ -30,7 +30,7 @@ use thread::{Step, Threads};
 /// Maximum number of connections kept at once. Beyond this, those that were idle for longest are forgotten.
 const CONNECTIONS: usize = 262_144;
 
-/// A connection with an event this long before the end of the watch may have requests under way.
+/// A connection with an event within this time before the end of the watch may have requests in progress.
 const RECENTLY: Nanos = Nanos::from_secs(1);
 
 /// Assembles the requests of one server.
@@ -257,7 +257,7 @@ impl Assembler {
         self.given_up + open.sum::<u64>()
     }
 
-    /// Requests that were missed so far; `unseen` is what the kernel's programs could not report. Complete after
+    /// Requests that were missed so far; `unseen` is what all lost events would have added. Complete after
     /// [`Assembler::finish`].
     pub fn missed(&self, unseen: Unseen) -> Option<MissedRequests> {
         self.missed.estimate(unseen)

@@ -169,7 +169,7 @@ impl Watched {
         let mut next: BTreeMap<u64, u64> = BTreeMap::new();
         for served in &self.served {
             let n = next.entry(served.connection).or_default();
-            let follows = if self.results.losses.is_empty() { served.n == *n } else { served.n >= *n };
+            let follows = if self.results.losses.ring_full == 0 { served.n == *n } else { served.n >= *n };
             assert!(follows, "requests of a connection are numbered without a gap: {} after {n}", served.n);
             *n = served.n + 1;
         }
