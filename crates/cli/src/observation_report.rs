@@ -23,7 +23,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     report_notes(&observed.document);
     if observed.document.state == State::Running {
         report_line(match observed.document.body {
-            ObservationBody::Watch(_) => {
+            ObservationBody::Watch(_) if !observed.lines.is_empty() => {
                 "the observation was cut off or is still in progress: these are the sums of its series, without statements and preemptors"
             }
             _ => {
