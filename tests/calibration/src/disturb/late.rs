@@ -86,7 +86,7 @@ fn a_group_is_thawed_even_without_a_free_descriptor() {
     let kind =
         kind.expect("this host has no control groups with a freezer that this test may use (root may)");
     let group = Group::new(kind);
-    let victim = Victim::start();
+    let victim = Victim::asleep();
     group.add(victim.pid());
     let pid = victim.pid().to_string();
     let run = Running::start(&["pause", "-p", &pid, "--by", "whole-group", "--for", "500ms"]);
