@@ -20,7 +20,7 @@ pub use stamps::STAMPS_PER_MILLE;
 use units::Nanos;
 
 use record::document::{
-    Document, Finding, Host, LoadChange, Model, Stamps, State, Unchecked, Verdict, VerdictWord,
+    Document, Finding, Host, LoadChange, Model, Stamps, State, Unchecked, Verdict, VerdictWord, WarmUpFacts,
 };
 use record::{Check, Durations, Interval, Outcome, Second};
 
@@ -45,6 +45,8 @@ pub struct Evidence<'a> {
     pub host: &'a Host,
     /// The server's address, if it was reached.
     pub address: Option<&'a str>,
+    /// What preceded the run, if anything did.
+    pub warmup: Option<&'a WarmUpFacts>,
 }
 
 impl<'a> Evidence<'a> {
@@ -62,6 +64,7 @@ impl<'a> Evidence<'a> {
             changes: &document.load.changes,
             host: &document.host,
             address: document.subject.address.as_deref(),
+            warmup: document.load.warmup.as_ref(),
         }
     }
 

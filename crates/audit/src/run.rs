@@ -9,13 +9,22 @@ pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {
     let (scheduled, ended) = (evidence.total.counts.scheduled, evidence.total.ended());
     // While a run is in progress, outstanding requests have not ended.
     let holds = scheduled == ended || (evidence.state == State::Running && ended < scheduled);
-    (!holds).then(|| Finding {
+    if let Some(warmup) = evidence.warmup.filter(|warmup| warmup.scheduled != warmup.ended()) {
+        let measured =
+            format!("{} requests of the warm-up were scheduled, {} ended", warmup.scheduled, warmup.ended());
+        return Some(lost_count(measured));
+    }
+    (!holds).then(|| lost_count(format!("{scheduled} requests were scheduled, {ended} ended")))
+}
+
+fn lost_count(measured: String) -> Finding {
+    Finding {
         check: Check::Conservation,
         makes: VerdictWord::Invalid,
-        measured: format!("{scheduled} requests were scheduled, {ended} ended"),
+        measured,
         limit: "equal".to_owned(),
         advice: "this is a bug in Parallax: report it and attach the results directory".to_owned(),
-    })
+    }
 }
 
 pub(super) fn nothing_measured(evidence: &Evidence<'_>) -> Option<Finding> {

@@ -1,7 +1,7 @@
 //! Whether an open loop's requests were sent and got responses as fast as they were due, and if not, what was too slow:
 //! this client, the server, or too few connections.
 
-use units::{Nanos, rate};
+use units::{Nanos, plural, rate};
 
 use super::{Evidence, cpu, ended_in, is_over_share, lateness, percent, quantile};
 use record::document::{Finding, Model, State, VerdictWord};
@@ -23,6 +23,15 @@ const BUSY_PER_MILLE: u64 = 500;
 
 /// Connections that have requests outstanding for this share of a second are all occupied.
 const HELD_PER_MILLE: u64 = 900;
+
+/// A worker that uses less CPU than this uses a good part of it for its schedule, not for requests: an open loop that is
+/// due to send 1M/s and waits for the server takes 11 % of a CPU (measured on 2026-11-25), so at most a third is not
+/// for requests.
+const REQUESTS_PER_MILLE: u64 = 300;
+
+/// The rate needs this many times the CPU that the workers could have. Requests in larger batches, and the part that is
+/// not for requests, make a request cheaper by less.
+const NEEDED_PER_MILLE: u64 = 1_500;
 
 /// From here on a request waits in the server for at least as long as it is worked on.
 const QUEUE_FACTOR: u64 = 2;
@@ -79,15 +88,22 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     if !is_client_the_limit(evidence) {
         return None;
     }
+    let in_use = percent(busy_per_mille(evidence), 1_000);
+    let why = match cpus_needed(evidence) {
+        Some((needed, workers)) => format!(
+            "at its CPU time per request, this rate takes {needed:.1} CPUs, and its {} can use {workers}",
+            plural(workers, "worker")
+        ),
+        None => format!("its connections were in use only {in_use} of the time"),
+    };
     Some(Finding {
         check: Check::OfferedLoad,
         makes: if shortfall.is_grave() { VerdictWord::Invalid } else { VerdictWord::Degraded },
         measured: format!(
-            "this client offered {} of {}: {}; its connections were in use only {} of the time",
+            "this client offered {} of {}: {}; {why}",
             rate(offered_per_s(evidence, &shortfall)),
             rate(per_s(evidence, shortfall.scheduled)),
             shortfall.in_words(),
-            percent(busy_per_mille(evidence), 1_000),
         ),
         limit: "0.1 % not sent".to_owned(),
         advice: "the load generator is too slow for this rate: lower the rate, give it more CPU or --workers, or use \
@@ -154,7 +170,9 @@ fn is_mostly_silent(evidence: &Evidence<'_>, long: u64) -> bool {
     silent > 0 && silent * 2 >= within.len()
 }
 
-/// Whether this client had more to do than it could, and left its connections idle in the meantime.
+/// Whether this client had more to do than it could, and left its connections idle in the meantime; or whether the rate
+/// is beyond it however fast the server is. If client and server share the CPUs of a host, both are slow, and how long
+/// connections are idle depends on chance.
 fn is_client_the_limit(evidence: &Evidence<'_>) -> bool {
     let signs = [
         lateness::schedule_lag,
@@ -164,7 +182,34 @@ fn is_client_the_limit(evidence: &Evidence<'_>) -> bool {
         cpu::cpu_quota,
         cpu::run_queue,
     ];
-    busy_per_mille(evidence) < BUSY_PER_MILLE && signs.iter().any(|sign| sign(evidence).is_some())
+    let leaves_idle = busy_per_mille(evidence) < BUSY_PER_MILLE;
+    cpus_needed(evidence).is_some() || leaves_idle && signs.iter().any(|sign| sign(evidence).is_some())
+}
+
+/// The CPUs that it takes to send all that was due, at the CPU time per request of those that were sent, and the CPUs
+/// that the workers could use, if that is far less. `None` also if the server had requests on all connections all the
+/// time, because then it shows nothing how fast a faster server would have been asked.
+fn cpus_needed(evidence: &Evidence<'_>) -> Option<(f64, u64)> {
+    if busy_per_mille(evidence) >= HELD_PER_MILLE {
+        return None;
+    }
+    let seconds = within(evidence);
+    let sum = |of: fn(&Second) -> u64| seconds.iter().map(|second| u128::from(of(second))).sum::<u128>();
+    let (length, cpu) = (sum(|second| second.length_ns), sum(worker_cpu_ns));
+    let (due, sent) = (sum(|second| second.scheduled), sum(|second| second.sent));
+    let workers = seconds.iter().map(|second| second.workers.len() as u64).max().filter(|&n| n > 0)?;
+    let workers = evidence.host.cpus.map_or(workers, |cpus| workers.min(cpus.max(1)));
+    let busiest = sum(|second| second.worker_cpu_max_ns.saturating_sub(second.worker_spin_ns));
+    if sent == 0 || busiest * 1_000 <= length * u128::from(REQUESTS_PER_MILLE) {
+        return None;
+    }
+    let needed = cpu as f64 / length as f64 * (due as f64 / sent as f64);
+    (needed * 1_000.0 >= (workers * NEEDED_PER_MILLE) as f64).then_some((needed, workers))
+}
+
+/// CPU time of the workers without their spinning until a request is due.
+fn worker_cpu_ns(second: &Second) -> u64 {
+    second.worker_cpu_ns.saturating_sub(second.worker_spin_ns)
 }
 
 /// The share of the run in which connections had requests without a response from the server. A response that waits to

@@ -6,7 +6,7 @@ use super::*;
 use VerdictWord::{Degraded, Invalid};
 use record::document::ArrivalStamps;
 use record::document::LoadOrder;
-use record::{Failure, Phase, Timeline};
+use record::{Failure, Phase, Timeline, WorkerSecond};
 
 const MS: u64 = 1_000_000;
 
@@ -67,6 +67,7 @@ fn evidence(total: &Interval) -> Evidence<'_> {
         changes: &[],
         host: &HOST,
         address: Some("127.0.0.1:80"),
+        warmup: None,
     }
 }
 
@@ -405,6 +406,63 @@ fn a_rate_that_was_missed_is_the_fault_of_the_side_that_waited_least() {
     // Connections that are idle on both sides, such as those of transactions that pause.
     let total = mostly_unsent(2);
     check(&Evidence { seconds: &idle, ..evidence(&total) }, &[("kept_up", Degraded)]);
+}
+
+/// Client and server share the CPUs, so both are slow, and how long the connections wait for either depends on chance:
+/// the figures of `-r 1M/s` and `-r 100k/s` to nginx on two CPUs. If this fails, the verdict on such a run does, too.
+#[test]
+fn a_rate_beyond_this_client_is_not_the_servers_fault() {
+    let verdict = |due: u64, workers: u64, cpu_ms: u64, in_use_percent: u64| {
+        let mut total = Interval::default();
+        add(&mut total, 10_000, &ok(0, MS, 0));
+        fail(&mut total, due - 80_000, Outcome::QueueFull);
+        total.counts.scheduled = due;
+        total.outstanding_time = Some(u128::from(10 * 1_000 * MS * in_use_percent / 100));
+        let mut second =
+            Second { ok: 80_000, sent: 80_000, ..second(Nanos::from_secs(1), Nanos::from_millis(cpu_ms)) };
+        (second.scheduled, second.worker_cpu_ns) = (due, workers * cpu_ms * MS);
+        let one = WorkerSecond {
+            worker: 0,
+            cpu_ns: cpu_ms * MS,
+            run_queue_ns: None,
+            stall_max_ns: 0,
+            ok: 0,
+            late: 0,
+            lag_ns: 0,
+        };
+        second.workers = (0..workers).map(|worker| WorkerSecond { worker, ..one }).collect();
+        let run = Evidence { seconds: &[second], window: Nanos::from_secs(1), ..evidence(&total) };
+        let finding = saturation::offered_load(&run).or_else(|| saturation::kept_up(&run)).unwrap();
+        (finding.check, finding.makes, finding.measured)
+    };
+    // 5.75 us per request.
+    for in_use in [30, 49, 51, 70, 89] {
+        let (check, makes, measured) = verdict(1_000_000, 1, 460, in_use);
+        assert_eq!((check, makes), (Check::OfferedLoad, Invalid), "{in_use}: {measured}");
+        assert!(
+            measured.starts_with("this client offered 80k/s of 1M/s: 92.0 % of 1000000 requests"),
+            "{measured}"
+        );
+        let why = "; at its CPU time per request, this rate takes 5.8 CPUs, and its 1 worker can use 1";
+        assert!(measured.ends_with(why), "{measured}");
+        let (check, makes, measured) = verdict(1_000_000, 2, 340, in_use);
+        assert_eq!((check, makes), (Check::OfferedLoad, Invalid), "{in_use}: {measured}");
+        // It could have sent these: 0.58 CPUs.
+        let (check, makes, measured) = verdict(100_000, 1, 460, in_use);
+        assert_eq!((check, makes), (Check::KeptUp, Degraded), "{in_use}: {measured}");
+    }
+    // The boundaries: of the CPUs that are needed, of those that are used, and of connections that are all in use.
+    for (due, cpu, in_use, is_client) in [
+        (261_000, 460, 70, true),
+        (260_000, 460, 70, false),
+        (1_000_000, 301, 70, true),
+        (1_000_000, 300, 70, false),
+        (1_000_000, 460, 89, true),
+        (1_000_000, 460, 90, false),
+    ] {
+        let (check, _, measured) = verdict(due, 1, cpu, in_use);
+        assert_eq!(check == Check::OfferedLoad, is_client, "{due} {cpu} {in_use}: {measured}");
+    }
 }
 
 /// A second in which all 10 connections had a request and these requests ended.

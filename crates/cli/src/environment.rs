@@ -1,12 +1,15 @@
 //! The process around a run, read once: only this crate reads the environment.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use run::effective::EffectiveOptions;
 use run::environment::Environment;
 use run::observe::Setting;
+
+use crate::command_line::{CommandLine, long_name};
 
 /// This process.
 pub struct Process {
@@ -42,9 +45,30 @@ impl Process {
     }
 }
 
-/// The command line.
-pub fn command() -> Vec<String> {
-    std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect()
+/// What [`note_command`] noted.
+static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Notes the words of the command line for records. `line` is what clap parsed from them.
+pub fn note_command(line: &CommandLine<'_>, typed: &[OsString]) {
+    COMMAND.get_or_init(|| redacted(line, typed));
+}
+
+fn command() -> Vec<String> {
+    COMMAND.get().cloned().unwrap_or_default()
+}
+
+/// `typed` without the credentials in it, which are found as clap parsed them.
+fn redacted(line: &CommandLine<'_>, typed: &[OsString]) -> Vec<String> {
+    let verb = line.verb();
+    let given = verb.iter().flat_map(|line| {
+        let options = line.command.get_arguments().filter(|argument| line.is_typed(argument));
+        options.flat_map(|option| {
+            let name = long_name(option).to_owned();
+            line.texts(option).into_iter().map(move |text| (name.clone(), text))
+        })
+    });
+    let texts = typed.iter().map(|text| text.to_string_lossy().into_owned()).collect();
+    run::secrets::without(texts, &given.collect::<Vec<_>>())
 }
 
 /// `$XDG_CACHE_HOME/parallax`, or below the home directory.
@@ -53,3 +77,6 @@ fn cache() -> Option<PathBuf> {
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("parallax"))
 }
+
+#[cfg(test)]
+mod tests;

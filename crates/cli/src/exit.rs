@@ -34,7 +34,7 @@ impl Exit {
         if document.state == State::Broken {
             return Exit::Invalid;
         }
-        if run::unreachable::nothing_reached(document) {
+        if findings::nothing_reached(document) {
             return Exit::Unreachable;
         }
         match document.verdict.as_ref().map(|verdict| verdict.word) {

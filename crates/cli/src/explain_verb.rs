@@ -6,20 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::ValueHint;
 use explain::{Client, Explanation, HostRecord, Server};
-use export::requests::{Row, Rows};
 use record::observation::ObservationKind;
 use record::observation::watch::SERVED;
-use record::{Observed, Served, TwoClocks, read_observation};
-use units::Nanos;
+use record::{Observed, TwoClocks, read_observation};
 
 use crate::exit::Exit;
 use crate::output::{printed, report_notes};
 use crate::{records, terminal};
 
 const REQUESTS: &str = "requests.parquet";
-
-/// This many requests use about a gigabyte.
-const MOST_REQUESTS: u64 = 2_000_000;
 
 /// Explain where the time of requests went, and who is to blame.
 ///
@@ -114,16 +109,8 @@ fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
     report_notes(&recording.document);
     recording.settle();
     let path = folder.join(REQUESTS);
-    let rows = match record::open_file(&path)? {
-        None => None,
-        Some(file) => {
-            let mut kept: Vec<Row> = Vec::new();
-            let rows = export::requests::read(file, MOST_REQUESTS, |row| kept.push(row));
-            let rows: Rows = rows.with_context(|| format!("{}", path.display()))?;
-            Some((rows, kept))
-        }
-    };
-    Ok(Client::new(recording, rows, name))
+    let requests = record::open_file(&path)?;
+    Client::read(recording, requests, name).with_context(|| format!("{}", path.display()))
 }
 
 fn read_noted(folder: &Path) -> anyhow::Result<Observed> {
@@ -135,14 +122,9 @@ fn read_noted(folder: &Path) -> anyhow::Result<Observed> {
 fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
     let observed = read_noted(folder)?;
     let path = folder.join(SERVED);
-    let mut served: Vec<Served> = Vec::new();
-    if let Some(file) = record::open_file(&path)? {
-        let zero = Nanos(observed.document.time.started_monotonic_ns);
-        let take = |request| served.push(request);
-        export::served::read(file, MOST_REQUESTS, zero, take)
-            .with_context(|| format!("{}", path.display()))?;
-    }
-    Ok(Server { observed, served, clocks: TwoClocks::read(folder)?, name })
+    let served = record::open_file(&path)?;
+    let clocks = TwoClocks::read(folder)?;
+    Server::read(observed, served, clocks, name).with_context(|| format!("{}", path.display()))
 }
 
 fn json(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {

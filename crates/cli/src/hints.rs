@@ -5,6 +5,7 @@ mod habits;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use database::without_password;
 
 use crate::exit::Exit;
 
@@ -13,7 +14,9 @@ pub fn explain(error: &clap::Error, program: &clap::Command, arguments: &[OsStri
     let typed = Typed::of(program, arguments);
     match error.kind() {
         // Clap parses `-h2` and `-host` of other tools as `-h`.
-        ErrorKind::DisplayHelp if typed.one_dash().is_some() => refused(typed.one_dash().unwrap_or_default()),
+        ErrorKind::DisplayHelp if typed.one_dash().is_some() => {
+            refused(&typed.one_dash().unwrap_or_default())
+        }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
             Exit::Done
@@ -22,13 +25,22 @@ pub fn explain(error: &clap::Error, program: &clap::Command, arguments: &[OsStri
             let _ = error.print();
             Exit::Refused
         }
-        _ => refused(one_line(error, &typed)),
+        _ => refused(&one_line(error, &typed)),
     }
 }
 
-fn refused(line: String) -> Exit {
-    crate::output::report_line(line);
+/// Prints the line of a usage error, which may quote what was typed.
+pub fn refused(line: &str) -> Exit {
+    crate::output::report_line(without_password(line));
     Exit::Refused
+}
+
+/// The line for a command line that clap accepts, and that means something else to users of another tool: `-body=FILE`
+/// would be sent as the body `ody=FILE`. `None` if there is no such option in it.
+pub fn misread(program: &clap::Command, arguments: &[OsString]) -> Option<String> {
+    let mut typed = Typed::of(program, arguments);
+    typed.words.retain(|word| word.contains('='));
+    typed.one_dash()
 }
 
 /// A usage error in one line.
@@ -66,13 +78,16 @@ fn own_words(error: &clap::Error) -> String {
     format!("{whole}; see --help")
 }
 
-/// Whether a tip suggests a word that begins like the typed one: `--conections` is near `--connections`, but
-/// `--iterations` is not near `--targets`. All of these words are in single quotes.
+/// Whether a tip suggests a word that was probably meant: `--conections` is near `--connections`, but `--pause` is not
+/// near `--pace`. One letter in four may differ. All of these words are in single quotes.
 fn is_near(line: &str, tip: &str) -> bool {
-    let first_letter = |word: &str| word.trim_start_matches('-').chars().next();
-    let mut suggested = tip.split('\'').skip(1).step_by(2).map(first_letter);
-    let typed = line.split('\'').nth(1).map(first_letter);
-    !tip.contains("as a value") && typed.is_some_and(|typed| suggested.any(|letter| letter == typed))
+    let word =
+        |quoted: &str| quoted.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default().to_owned();
+    let mut suggested = tip.split('\'').skip(1).step_by(2).map(word);
+    let Some(typed) = line.split('\'').nth(1).map(word) else { return false };
+    let is_typing_error =
+        |meant: String| strsim::damerau_levenshtein(&typed, &meant) <= (typed.chars().count() / 4).max(1);
+    !tip.contains("as a value") && suggested.any(is_typing_error)
 }
 
 const NO_VERB: &str =

@@ -19,7 +19,7 @@ use run::folder::new_folder;
 /// Import the results of another load generator, noting what they leave out.
 ///
 /// Reads the text output of wrk, wrk2, hey and oha; hey's `-o csv`; oha's JSON; k6's --summary-export; vegeta's
-/// `report -type=json`, and `encode` as JSON or CSV. The imported record is never `valid`, because that run was not
+/// `report -type=json`, and `encode` as JSON or CSV; sysbench, pgbench and ab with their intervals. The imported record is never `valid`, because that run was not
 /// audited. A figure that the tool does not report is absent.
 ///
 /// Exit codes: 0 imported; 1 wrong usage, or the file cannot be read; 2 a --fail-if condition is true or cannot be
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// Tool that produced the file: auto, wrk2, wrk, hey, oha, k6 or vegeta.
+    /// Tool that produced the file: auto, wrk2, wrk, hey, oha, k6, vegeta, sysbench, pgbench or ab.
     #[arg(long, value_name = "TOOL", default_value = "auto", value_parser = tool)]
     from: From,
 

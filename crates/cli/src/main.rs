@@ -1,11 +1,13 @@
 //! `parallax`: one file or directory per verb. Only this crate prints, exits, and reads the environment.
 
 mod command_line;
+mod compare_verb;
 #[cfg(feature = "ebpf")]
 mod controlled;
 mod convert_verb;
 mod cpu;
 mod cpu_list;
+mod dataset_verb;
 mod demo;
 mod disturb_verb;
 mod doctor_verb;
@@ -16,8 +18,10 @@ mod explain_verb;
 mod hiccup_verb;
 mod hints;
 mod import_verb;
+mod lab_verb;
 mod observation_report;
 mod output;
+mod password;
 mod profile_verb;
 mod progress;
 mod record_mode;
@@ -29,6 +33,7 @@ mod serve;
 mod shell;
 mod signals;
 mod terminal;
+mod watch_query_args;
 #[cfg(feature = "ebpf")]
 mod watch_verb;
 
@@ -61,12 +66,16 @@ enum Verb {
     #[cfg(feature = "ebpf")]
     Watch(Box<watch_verb::Args>),
     Report(report_verb::Args),
+    Compare(compare_verb::Args),
+    Lab(lab_verb::Args),
     Runs(runs_verb::Args),
     Explain(explain_verb::Args),
     Doctor(doctor_verb::Args),
     Scenario(scenario_verb::Args),
     Convert(convert_verb::Args),
     Import(import_verb::Args),
+    Prepare(dataset_verb::PrepareArgs),
+    Clean(dataset_verb::CleanArgs),
     Hiccup(hiccup_verb::Args),
     Disturb(disturb_verb::Args),
     Completions(shell::CompletionsArgs),
@@ -75,9 +84,19 @@ enum Verb {
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(warning) = password::hide(&arguments) {
+        report_line(warning);
+    }
     let mut command = <Cli as clap::CommandFactory>::command();
     let exit = match command.try_get_matches_from_mut(&arguments) {
-        Ok(matches) => run(&CommandLine { command: &command, matches: &matches }),
+        Ok(matches) => match hints::misread(&command, &arguments) {
+            Some(line) => hints::refused(&line),
+            None => {
+                let line = CommandLine { command: &command, matches: &matches };
+                environment::note_command(&line, &arguments);
+                run(&line)
+            }
+        },
         Err(error) => hints::explain(&error, &command, &arguments),
     };
     exit.into()
@@ -99,12 +118,16 @@ fn run(line: &CommandLine<'_>) -> Exit {
         #[cfg(feature = "ebpf")]
         Verb::Watch(args) => watch_verb::run(&args, &line),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Compare(args) => compare_verb::run(&args, &line),
+        Verb::Lab(args) => lab_verb::run(&args),
         Verb::Runs(args) => runs_verb::run(&args),
         Verb::Doctor(args) => doctor_verb::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
         Verb::Import(args) => import_verb::run(&args, &line),
+        Verb::Prepare(args) => dataset_verb::prepare(&args, &line),
+        Verb::Clean(args) => dataset_verb::clean(&args, &line),
         Verb::Hiccup(args) => hiccup_verb::run(&args, &line),
         Verb::Disturb(args) => disturb_verb::run(&args, &line),
         Verb::Completions(args) => shell::completions(&args, program),

@@ -50,7 +50,7 @@ pub fn one_line(error: &anyhow::Error) -> String {
 pub fn printed(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot print the result; the record has it"),
+        result => result.context("cannot print the result"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `--record-mode`, for the verbs that keep a record.
 
-use run::record_mode::{RecordMode, apply};
+use record::record_mode::{RecordMode, apply};
 
 /// The option.
 #[derive(Debug, Clone, clap::Args)]

@@ -11,6 +11,7 @@ use report::Style;
 
 use crate::exit::Exit;
 use crate::output::{report_line, report_notes};
+use crate::watch_query_args::WatchQueryArgs;
 use crate::{import_verb, observation_report, records, terminal};
 use run::record_lock::is_running;
 use run::records::{RECORDS, latest};
@@ -25,6 +26,7 @@ use run::records::{RECORDS, latest};
 #[command(after_help = "Examples:
   parallax report
   parallax report parallax-runs/20260101-120000-4711
+  parallax report --sort p99 --where 'p99 > 5ms' runs/watched
   parallax report --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' runs/one")]
 pub struct Args {
     /// Results directory, or its run.json [default: the latest in parallax-runs/].
@@ -38,6 +40,9 @@ pub struct Args {
     /// Exit with status 2 if this condition is true; repeat it for more. Replaces the conditions of the run.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
+
+    #[command(flatten)]
+    watch: WatchQueryArgs,
 
     /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
@@ -69,8 +74,20 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             folder.display(),
             kind.name()
         );
-        return observation_report::report(folder, args.json, args.no_color);
+        let is_watch = kind == ObservationKind::Watch;
+        ensure!(
+            is_watch || !args.watch.is_given(),
+            "--top, --sort, --where and --bucket need a record of `watch`, but `{}` is a record of `{}`",
+            folder.display(),
+            kind.name()
+        );
+        return observation_report::report(folder, args.json, args.no_color, &args.watch.query()?);
     }
+    ensure!(
+        !args.watch.is_given(),
+        "--top, --sort, --where and --bucket need a record of `watch`, but `{}` is a record of `drive`",
+        folder.display()
+    );
     // Checked before the record is read: a run that ends in between is read in its final state.
     let at_work = is_running(folder);
     let recording = record::read(folder)?;

@@ -30,6 +30,11 @@ fn code(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
+/// Whether a signal has asked this process to end.
+pub fn is_interrupted() -> bool {
+    CODE.load(Ordering::Relaxed) != 0
+}
+
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second ends the process at once.
 ///
 /// SIGHUP stays ignored if it was ignored at the start, as with nohup.
@@ -41,15 +46,30 @@ fn code(signal: i32) -> u8 {
 ///
 /// When the kernel refuses the handlers.
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    stop_flag_until(2)
+}
+
+/// The same for what cleans up after itself: the third signal ends the process at once.
+///
+/// # Errors
+///
+/// As [`stop_flag`].
+pub fn patient_stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    stop_flag_until(3)
+}
+
+/// A flag that the first signal sets; the signal of this number ends the process.
+fn stop_flag_until(last: u32) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let signals = if ignores_hangup() { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
     let stopped = Arc::clone(&stop);
     let context = "cannot handle signals, so Ctrl-C would lose the run";
     let mut signals = Signals::new(signals).context(context)?;
     let take = move || {
-        for signal in signals.forever() {
+        for (signal, number) in signals.forever().zip(1..) {
             let _ = CODE.compare_exchange(0, code(signal), Ordering::Relaxed, Ordering::Relaxed);
-            if stopped.swap(true, Ordering::Relaxed) {
+            stopped.store(true, Ordering::Relaxed);
+            if number >= last {
                 screen::leave();
                 low_level::exit(i32::from(interrupted_code()));
             }

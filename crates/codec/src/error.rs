@@ -17,6 +17,9 @@ pub enum DecodeError {
     /// Bytes arrived while no request was outstanding.
     #[error("bytes that belong to no request")]
     Unsolicited,
+    /// Bytes followed a complete response and begin no other one, whether or not a request was outstanding by then.
+    #[error("bytes after the response")]
+    AfterResponse,
     /// The TLS handshake failed: the requests of the connection end as `tls_failed`.
     #[error("handshake: {what}")]
     Handshake { what: &'static str },
@@ -37,6 +40,7 @@ impl DecodeError {
             | DecodeError::Handshake { what }
             | DecodeError::Login { what } => what,
             DecodeError::Unsolicited => "bytes that belong to no request",
+            DecodeError::AfterResponse => "bytes after the response",
         }
     }
 }

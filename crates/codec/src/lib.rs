@@ -11,6 +11,7 @@ mod prepared;
 mod protocol;
 mod session;
 pub mod tls;
+mod used_protocols;
 pub mod web;
 
 pub use error::DecodeError;
@@ -20,3 +21,4 @@ pub use session::{
     CloseEvent, Encoded, Event, FailedCheck, Judgement, Key, Opening, Reply, SAMPLE_BYTES, Session, Step,
     StreamEnd,
 };
+pub use used_protocols::{UsedProtocol, UsedProtocols};

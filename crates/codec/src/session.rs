@@ -76,9 +76,10 @@ pub trait Session {
         None
     }
 
-    /// The server's message about why it refused or ended the connection, if it sent one. Called after
-    /// [`handle_input`](Session::handle_input) failed or the peer closed. A session keeps at most a few hundred bytes
-    /// of the message; the engine truncates and escapes it for the record.
+    /// The server's message about why it refused the last request, or refused or ended the connection, if it sent one.
+    /// Called after a response that is an error of the application, after [`handle_input`](Session::handle_input)
+    /// failed, and after the peer closed. A session keeps at most a few hundred bytes of the message; the engine
+    /// truncates and escapes it for the record.
     fn server_message(&self) -> Option<&str> {
         None
     }

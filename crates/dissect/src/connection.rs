@@ -11,14 +11,21 @@
 //!
 //! A connection that is joined, or found again after a loss, is followed silently for one turn: only when every
 //! request of it had its response, to the byte, is the next one reported. What passes until then is counted.
+//! A connection that is followed for a short time only ([`Start::Resumed`]) has no turn to spare: what the first one
+//! gave is held until it fits, and reported then.
+
+mod resume;
 
 use crate::digest::Digests;
 use crate::event::{Counts, EndBy, Event, Protocol};
 use crate::exchanges::{Events, Exchanges};
+use crate::http2::{Http2, is_frames};
 use crate::piece::{Direction, Piece};
 use crate::protocols::{Context, ProtocolReader};
+use crate::sessions::SessionId;
 use crate::sniff::{self, Guess};
 use crate::tap::{Fed, Tap};
+use resume::{HELD_MOST, Held};
 
 /// What is known about a connection before its first piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +45,9 @@ pub enum Start {
     Fresh,
     /// Any piece: the connection existed before.
     Joined,
+    /// As [`Start::Joined`], where connections are followed for short times only: the first turn that is seen from its
+    /// beginning is reported once it fits, and need not follow a response that was seen.
+    Resumed,
 }
 
 /// Reads one connection. Owns at most 1 MiB; see the crate's documentation.
@@ -61,6 +71,13 @@ pub struct Dissector {
     /// crate accounts for.
     lost: bool,
     protocol_reported: bool,
+    /// The client's bytes are data of the oldest request, and not framed.
+    takes_data: bool,
+    /// The reader of the protocol that switched to TLS.
+    negotiated: Option<ProtocolReader>,
+    /// Nothing was given since the connection was resumed.
+    is_first: bool,
+    held: Held,
 }
 
 #[derive(Debug)]
@@ -76,7 +93,7 @@ impl Dissector {
     pub fn new(settings: DissectorSettings) -> Dissector {
         let stage = match settings.start {
             Start::Fresh => Stage::Sniffing { held: Vec::new(), from: Direction::FromClient },
-            Start::Joined => Stage::Seeking,
+            Start::Joined | Start::Resumed => Stage::Seeking,
         };
         Dissector {
             settings,
@@ -91,12 +108,21 @@ impl Dissector {
             number: 0,
             lost: false,
             protocol_reported: false,
+            takes_data: false,
+            negotiated: None,
+            is_first: settings.start == Start::Resumed,
+            held: Held::default(),
         }
     }
 
     /// The protocol, once it is known.
     pub fn protocol(&self) -> Option<Protocol> {
         self.reader.as_ref().map(ProtocolReader::protocol)
+    }
+
+    /// The user and schema of the request that is read next.
+    pub fn session(&self) -> SessionId {
+        self.reader.as_ref().map_or(SessionId::UNKNOWN, ProtocolReader::session)
     }
 
     /// What could not be reported so far.
@@ -107,12 +133,18 @@ impl Dissector {
     /// The lowest positions in the client's bytes and in the server's that future events may refer to: marks of
     /// anything that ends before them can be dropped.
     pub fn named_from(&self) -> (u64, u64) {
-        let held = self.turn_began.min(self.server.position());
+        // A response may have begun before the client sent more: a part of it is held until it is whole.
+        let held = self.turn_began.min(self.server.frame_began());
         // The last write before the next read may end a response.
         let server = self.server.position().saturating_sub(1).min(held);
         let began = self.reader.as_ref().and_then(ProtocolReader::began);
         let client = self.client.frame_began().min(began.unwrap_or(u64::MAX));
-        self.exchanges.named_from(client, server)
+        let (client, server) = self.exchanges.named_from(client, server);
+        let streams = self.reader.as_ref().map_or((None, None), ProtocolReader::named_from);
+        if self.holds() {
+            return self.held.from;
+        }
+        (client.min(streams.0.unwrap_or(client)), server.min(streams.1.unwrap_or(server)))
     }
 
     /// Takes the next piece, and appends the events that follow from it.
@@ -138,6 +170,24 @@ impl Dissector {
         }
     }
 
+    /// From here on, pieces are the plain text of this connection, which was encrypted so far. Positions begin again at
+    /// 0. Requests in flight were turns of encrypted bytes: nothing more is reported of them, and the next request has
+    /// the number of the first of them.
+    pub fn decrypt(&mut self, events: &mut Vec<Event>) {
+        let is_fresh = self.settings.start == Start::Fresh && self.exchanges.counts.missed == 0;
+        let start = if is_fresh { Start::Fresh } else { Start::Joined };
+        let negotiated = self.negotiated.take();
+        let protocol = negotiated.as_ref().map(ProtocolReader::protocol);
+        let hint = self.settings.hint.or(protocol);
+        let number = self.exchanges.first_open();
+        *self = Dissector::new(DissectorSettings { start, hint });
+        self.number = number;
+        self.exchanges.forget(number);
+        if let Some(reader) = negotiated.filter(|_| is_fresh) {
+            self.begin(reader, events);
+        }
+    }
+
     /// The connection has ended: this ends responses without a length, and the last turn.
     pub fn handle_close(&mut self, events: &mut Vec<Event>) {
         let written = (self.turn_began, self.server.position());
@@ -148,7 +198,9 @@ impl Dissector {
             } else if self.exchanges.response_has_begun() {
                 self.exchanges.end(written.1, EndBy::Close, events);
             }
-            self.exchanges.drop_all(events);
+            self.drop_in_flight(events);
+        } else if matches!(self.stage, Stage::Proving) && self.server_wrote {
+            self.pass_over(self.exchanges.next() - self.number);
         }
         self.exchanges.forget(self.exchanges.next());
         self.stage = Stage::Seeking;
@@ -158,11 +210,22 @@ impl Dissector {
     fn lose(&mut self, events: &mut Events) {
         self.exchanges.counts.missed += 1;
         self.lost = true;
+        self.takes_data = false;
+        if let Some(reader) = &mut self.reader {
+            reader.lose();
+        }
         match self.stage {
-            Stage::Live => self.exchanges.drop_all(events),
+            Stage::Live => self.drop_in_flight(events),
             _ => self.exchanges.forget(self.number),
         }
         self.give_up();
+    }
+
+    fn drop_in_flight(&mut self, events: &mut Events) {
+        if let Some(streams) = self.reader.as_mut().and_then(ProtocolReader::streams) {
+            streams.drop_all(&mut self.exchanges, events);
+        }
+        self.exchanges.drop_all(events);
     }
 
     /// Returns to looking for a request after a response.
@@ -171,6 +234,7 @@ impl Dissector {
             self.number = self.exchanges.next();
         }
         self.exchanges.forget(self.number);
+        self.held.events.clear();
         self.stage = Stage::Seeking;
         self.server_wrote = false;
     }
@@ -219,16 +283,21 @@ impl Dissector {
     }
 
     fn seek(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
-        if piece.direction == Direction::FromClient && self.server_wrote && self.choose(piece, events) {
+        let is_first = std::mem::take(&mut self.is_first);
+        let may_begin = piece.direction == Direction::FromClient && (self.server_wrote || is_first);
+        if may_begin && self.choose(piece, events) {
+            self.held.from = (self.client.position(), self.server.position());
+            self.held.unsolicited = self.exchanges.counts.unsolicited;
             self.client.restart();
             self.server.restart();
             self.server_wrote = false;
             if let Some(reader) = &mut self.reader {
                 reader.restart_client();
                 reader.restart_server();
+                reader.streams().into_iter().for_each(Http2::join);
             }
-            // Turns need no proof.
-            if self.protocol().is_some_and(|protocol| !protocol.is_framed()) {
+            // Turns need no proof, and frames of HTTP/2 are one.
+            if self.protocol().is_some_and(|known| !known.is_framed() || known == Protocol::Http2) {
                 self.stage = Stage::Live;
                 self.lost = false;
                 return self.run(piece, digests, events);
@@ -254,13 +323,13 @@ impl Dissector {
 
     /// Whether the protocol is known from this client piece, or was before.
     fn choose(&mut self, piece: &Piece<'_>, events: &mut Events) -> bool {
-        if self.reader.is_some() {
-            return true;
+        if let Some(reader) = &self.reader {
+            return reader.protocol() != Protocol::Http2 || is_frames(piece.bytes(), piece.length);
         }
         let seen = sniff::joined(piece.bytes(), piece.length);
         let hint = self.settings.hint.filter(|_| !piece.bytes().is_empty());
         let protocol = match (seen, hint) {
-            (Some(Protocol::Tls), _) => Protocol::Tls,
+            (Some(protocol @ (Protocol::Tls | Protocol::Http2)), _) => protocol,
             (_, Some(hint)) => hint,
             (Some(seen), None) => seen,
             (None, None) => {
@@ -272,7 +341,7 @@ impl Dissector {
             }
         };
         let reader = ProtocolReader::joined(protocol);
-        if protocol.is_framed() {
+        if protocol.is_framed() && protocol != Protocol::Http2 {
             self.reader = Some(reader);
         } else {
             self.begin(reader, events);
@@ -285,18 +354,7 @@ impl Dissector {
         let reported = events.len();
         let next_turn = piece.direction == Direction::FromClient && self.server_wrote;
         if next_turn {
-            let requests = self.exchanges.next() - self.number;
-            self.turn(events);
-            events.truncate(reported);
-            self.pass_over(requests);
-            let fits = self.exchanges.is_empty() && requests > 0 && !self.client.is_lost();
-            self.exchanges.forget(self.number);
-            if fits {
-                self.stage = Stage::Live;
-                self.lost = false;
-                if let Some(reader) = self.reader.take() {
-                    self.begin(reader, events);
-                }
+            if self.end_proof(events) {
                 return self.run(piece, digests, events);
             }
             self.give_up();
@@ -307,8 +365,12 @@ impl Dissector {
         self.exchanges.counts.mid_connection += 1;
         let unparsed = self.exchanges.counts.unparsed;
         self.run(piece, digests, events);
-        events.truncate(reported);
-        if self.exchanges.counts.unparsed > unparsed {
+        self.held.events.extend(events.drain(reported..));
+        let is_full = self.held.events.len() > HELD_MOST;
+        if !self.holds() {
+            self.held.events.clear();
+        }
+        if is_full || self.exchanges.counts.unparsed > unparsed {
             let spoke = piece.direction == Direction::FromServer;
             self.pass_over(self.exchanges.next() - self.number);
             if self.lost {
@@ -358,9 +420,18 @@ impl Dissector {
         }
         let began = self.client.position();
         let Some(reader) = &mut self.reader else { return };
+        let took_data = std::mem::replace(&mut self.takes_data, reader.takes_data());
+        if took_data != self.takes_data {
+            self.client.restart();
+            reader.restart_client();
+        }
         let mut switch = None;
         let exchanges = &mut self.exchanges;
         exchanges.client_at = began.saturating_add(piece.length);
+        if self.takes_data {
+            exchanges.add_data(piece.length);
+            return self.client.pass(piece.length);
+        }
         let mut context = Context { exchanges, digests, events, switch: &mut switch };
         let fed = match &mut *reader {
             ProtocolReader::Turns(turns) if turns.protocol() != Protocol::Tls => {
@@ -382,6 +453,9 @@ impl Dissector {
         if self.client.is_lost() {
             self.client_lost(began, digests, events);
         }
+        if let Some(streams) = self.reader.as_mut().and_then(ProtocolReader::streams) {
+            streams.settle_client(self.client.position(), &mut self.exchanges, events);
+        }
         self.exchanges.settle_client(self.client.position(), events);
         self.switch_to(switch, events);
     }
@@ -396,7 +470,9 @@ impl Dissector {
             let mut context = Context { exchanges, digests, events, switch: &mut None };
             return turns.begin(began, &mut context);
         }
-        self.exchanges.unseen(began, end, || reader.unseen(digests));
+        if reader.streams().is_none() {
+            self.exchanges.unseen(began, end, || reader.unseen(digests));
+        }
     }
 
     fn run_server(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
@@ -423,6 +499,9 @@ impl Dissector {
             Fed::Bad => self.exchanges.counts.unparsed += 1,
             Fed::Lost => self.exchanges.counts.unframed += 1,
         }
+        if let Some(streams) = self.reader.as_mut().and_then(ProtocolReader::streams) {
+            streams.settle_server(self.server.position(), &mut self.exchanges, events);
+        }
         self.exchanges.settle_server(self.server.position(), events);
         self.switch_to(switch, events);
     }
@@ -436,6 +515,9 @@ impl Dissector {
             turns.end();
             self.exchanges.end_all(written, EndBy::Turn, events);
         } else if self.server.is_lost() {
+            if let Some(streams) = reader.streams() {
+                streams.end_all(written, EndBy::Turn, &mut self.exchanges, events);
+            }
             self.exchanges.end_all(written, EndBy::Turn, events);
             self.server.restart();
             reader.restart_server();
@@ -459,7 +541,8 @@ impl Dissector {
         self.exchanges.drop_all(events);
         self.client.restart();
         self.server.restart();
-        self.reader = Some(ProtocolReader::fresh(protocol));
+        let before = self.reader.replace(ProtocolReader::fresh(protocol));
+        self.negotiated = before.filter(|_| protocol == Protocol::Tls);
         events.push(Event::ProtocolKnown(protocol));
     }
 }

@@ -14,11 +14,12 @@ pub enum Protocol {
     Redis,
     /// Encrypted: timed by turns.
     Tls,
-    /// HTTP/2 without TLS: timed by turns.
     Http2,
     /// What HTTP/1.1 was switched to (101, CONNECT): timed by turns.
     Upgraded,
-    /// Not recognised, or a form that is not parsed (compression): timed by turns.
+    /// MySQL with compression: timed by turns.
+    Compressed,
+    /// Not recognised: timed by turns.
     Unknown,
 }
 
@@ -33,13 +34,17 @@ impl Protocol {
             Protocol::Tls => "tls",
             Protocol::Http2 => "http2",
             Protocol::Upgraded => "upgraded",
+            Protocol::Compressed => "compressed",
             Protocol::Unknown => "unknown",
         }
     }
 
     /// Whether the protocol itself frames its requests; otherwise only the change of direction does.
     pub fn is_framed(self) -> bool {
-        matches!(self, Protocol::Http1 | Protocol::Postgres | Protocol::MySql | Protocol::Redis)
+        matches!(
+            self,
+            Protocol::Http1 | Protocol::Http2 | Protocol::Postgres | Protocol::MySql | Protocol::Redis
+        )
     }
 }
 
@@ -80,7 +85,7 @@ pub struct RequestComplete {
 /// The kind of a request, by protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestKind {
-    /// An HTTP/1 request.
+    /// An HTTP request.
     Http,
     /// PostgreSQL's simple query.
     Query,
@@ -124,6 +129,24 @@ pub struct ResponseComplete {
     pub status: Status,
     /// How its end is known.
     pub end_by: EndBy,
+    /// The rows of a statement; `None` if the protocol has none, or not all of the response was captured.
+    pub rows: Option<Rows>,
+    /// Statements or commands that the request executed, one that failed included: of SQL, those of its text; of Redis,
+    /// none for a command that was queued, and those of the transaction for `EXEC`. 0 for one that only prepares a
+    /// statement, 1 for other protocols.
+    pub statements: u32,
+    /// Bytes of the client that belong to the request and came after it was complete: the file of `LOAD DATA LOCAL
+    /// INFILE`, the data of `COPY FROM STDIN`, each with its framing.
+    pub data_bytes: u64,
+}
+
+/// The rows of a statement, as its response says. Neither protocol says how many rows were examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rows {
+    /// Rows of result sets. PostgreSQL: those of `SELECT`, `FETCH` and `COPY … TO`.
+    pub sent: u64,
+    /// Rows inserted, updated or deleted.
+    pub affected: u64,
 }
 
 /// How the end of a response is known.

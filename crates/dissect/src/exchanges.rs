@@ -6,7 +6,10 @@
 use std::collections::VecDeque;
 
 use crate::digest::DigestId;
-use crate::event::{Counts, EndBy, Event, RequestComplete, RequestKind, ResponseComplete, Sight, Status};
+use crate::event::{
+    Counts, EndBy, Event, RequestComplete, RequestKind, ResponseComplete, Rows, Sight, Status,
+};
+use crate::mysql::MySqlCommand;
 
 /// A request in flight.
 #[derive(Debug)]
@@ -24,6 +27,13 @@ pub(crate) struct Open {
     response_began: Option<u64>,
     pub status: Status,
     pub until: Until,
+    /// What its response has said so far about rows.
+    pub rows: Option<Rows>,
+    /// Statements in its text, as far as that is known.
+    pub statements_most: u32,
+    /// Statements that its response has shown so far.
+    pub statements: u32,
+    data_bytes: u64,
 }
 
 /// What ends a response, in terms of its protocol.
@@ -39,6 +49,10 @@ pub(crate) enum Until {
     Ready,
     /// PostgreSQL: this many replies. Redis: this many messages that confirm a subscription.
     Replies(u32),
+    /// Redis's `EXEC`: as `Response`; it executes the commands that were queued before it.
+    Transaction,
+    /// A Redis command that was queued for `EXEC`.
+    Queued,
 }
 
 /// Maximum number of requests in flight on a connection; one more counts as a loss of framing. One read of Redis (16
@@ -95,6 +109,10 @@ impl Exchanges {
             response_began: None,
             status: Status::Unknown,
             until,
+            rows: None,
+            statements_most: 1,
+            statements: 0,
+            data_bytes: 0,
         });
         true
     }
@@ -201,6 +219,13 @@ impl Exchanges {
         }
     }
 
+    /// Bytes of the client passed that belong to the oldest request.
+    pub(crate) fn add_data(&mut self, bytes: u64) {
+        if let Some(oldest) = self.open.front_mut() {
+            oldest.data_bytes = oldest.data_bytes.saturating_add(bytes);
+        }
+    }
+
     /// Bytes of the client passed that may contain requests.
     pub(crate) fn unseen(&mut self, began: u64, end: u64, taken_for: impl FnOnce() -> Unseen) {
         self.unseen = Some(match self.unseen {
@@ -258,6 +283,9 @@ impl Exchanges {
             end: at,
             status: open.status,
             end_by,
+            rows: open.rows.filter(|_| end_by == EndBy::Framing),
+            statements: open.statements_executed(),
+            data_bytes: open.data_bytes,
         }));
     }
 
@@ -289,6 +317,17 @@ impl Exchanges {
     /// The client's bytes are framed again: requests in bytes that were not captured before are no longer expected.
     pub(crate) fn forget_unseen(&mut self) {
         self.unseen = None;
+    }
+
+    /// The number of the oldest request in flight, or of the next one.
+    pub(crate) fn first_open(&self) -> u64 {
+        self.open.front().map_or(self.next, |open| open.n)
+    }
+
+    /// The number of a request that is kept elsewhere.
+    pub(crate) fn take_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
     }
 
     /// The number of the next request.
@@ -335,6 +374,25 @@ impl Open {
     /// Its response begins at `at`, if it had not begun before.
     pub(crate) fn begin_response(&mut self, at: u64) {
         self.response_began.get_or_insert(at);
+    }
+
+    /// The response shows one more statement.
+    pub(crate) fn add_statement(&mut self) {
+        self.statements = self.statements.saturating_add(1);
+    }
+
+    /// A response that was not followed to its end, or whose protocol does not show it, is of one statement.
+    fn statements_executed(&self) -> u32 {
+        match self.until {
+            Until::Transaction | Until::Queued => self.statements,
+            _ if self.status == Status::Skipped || self.only_prepares() => 0,
+            _ => self.statements.min(self.statements_most).max(1),
+        }
+    }
+
+    fn only_prepares(&self) -> bool {
+        matches!(self.kind, RequestKind::Prepare)
+            || self.kind == RequestKind::MySql(MySqlCommand::STMT_PREPARE.0)
     }
 
     fn ask(&mut self, events: &mut Events) {

@@ -59,6 +59,3 @@ fn hash(name: &[u8]) -> u64 {
 /// Names that a connection keeps; later ones have the digest of an unseen statement. Drivers cache 256 to 2,048
 /// statements.
 const NAMES_MOST: usize = 4_096;
-
-/// The digest text of a statement that was prepared before it could be seen.
-pub(crate) const UNSEEN_STATEMENT: &str = "(statement prepared unseen)";

@@ -2,14 +2,15 @@
 //!
 //! One `Query` is one request. In the extended protocol one `Execute` is one, with the `Parse`, `Bind` and `Describe`
 //! before it; messages up to a `Sync` or `Flush` without an `Execute` are one request too. `ReadyForQuery` ends the
-//! response to what a `Sync` or `Query` closed; within a pipeline the end of the command does. COPY FROM is complete
-//! with its `Query`, not with the data that follows.
+//! response to what a `Sync` or `Query` closed; within a pipeline the end of the command does. COPY FROM STDIN is
+//! complete with its `Query`; the data that follow are counted, not read.
 
 use crate::digest::{Dialect, DigestId};
-use crate::event::{EndBy, Protocol, RequestKind, Status};
+use crate::event::{EndBy, Protocol, RequestKind, Rows, Status};
 use crate::exchanges::Until;
 use crate::names::Names;
 use crate::protocols::Context;
+use crate::sessions::{Session, SessionId, name};
 use crate::tap::{Step, View};
 
 #[derive(Debug, Default)]
@@ -22,11 +23,20 @@ pub(crate) struct Postgres {
     login: bool,
     /// A statement failed: what follows is not executed until `ReadyForQuery`.
     failed: bool,
+    /// The server reads the rows of a COPY.
+    copying: bool,
+    /// The server passed over a `Sync` before these rows: another one follows.
+    sync_again: bool,
+    /// A statement that is not known was prepared before the connection was seen.
+    prepared_before: bool,
     unit: Unit,
     statements: Names,
     portals: Names,
     /// Text and digest of the last statement: most connections repeat the same one.
     memo: (Vec<u8>, DigestId),
+    session: SessionId,
+    /// The server sends a table: its command ends with the number of rows sent.
+    copies_out: bool,
 }
 
 /// The request of the extended protocol that is being collected.
@@ -47,7 +57,19 @@ impl Postgres {
     }
 
     pub(crate) fn joined() -> Postgres {
-        Postgres::default()
+        Postgres { prepared_before: true, ..Postgres::default() }
+    }
+
+    pub(crate) fn takes_data(&self) -> bool {
+        self.copying
+    }
+
+    pub(crate) fn lose(&mut self) {
+        (self.copying, self.sync_again, self.prepared_before) = (false, false, false);
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
     }
 
     pub(crate) fn restart_client(&mut self) {
@@ -69,7 +91,7 @@ impl Postgres {
 
     pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
         if self.startup {
-            return self.startup_packet(view);
+            return self.startup_packet(view, context);
         }
         let (kind, length) = match header(view.bytes) {
             Ok(header) => header,
@@ -89,13 +111,19 @@ impl Postgres {
             b'Q' => {
                 self.close_unit(context);
                 let digest = self.statement(text(body), length, view, context);
-                context.exchanges.begin_whole((view.at, end), RequestKind::Query, digest, Until::Ready)
+                let began =
+                    context.exchanges.begin_whole((view.at, end), RequestKind::Query, digest, Until::Ready);
+                if let Some(newest) = context.exchanges.newest().filter(|_| began) {
+                    newest.statements_most = u32::MAX;
+                }
+                began
             }
             b'F' => {
                 let digest = context.digests.named(Protocol::Postgres, "(function call)");
                 context.exchanges.begin_whole((view.at, end), RequestKind::Function, digest, Until::Ready)
             }
             b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(kind, body, (length, view), context),
+            b'S' if std::mem::take(&mut self.sync_again) => true,
             b'S' | b'H' => self.close(kind, view.at, end, context),
             _ => true,
         };
@@ -103,7 +131,7 @@ impl Postgres {
     }
 
     /// The packet that opens a connection, requests encryption, or cancels a query of another connection.
-    fn startup_packet(&mut self, view: View<'_>) -> Step {
+    fn startup_packet(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
         let [a, b, c, d, code @ ..] = view.bytes else { return Step::Need };
         let &[e, f, g, h, ..] = code else { return Step::Need };
         let length = u32::from_be_bytes([*a, *b, *c, *d]);
@@ -113,7 +141,15 @@ impl Postgres {
         match u32::from_be_bytes([e, f, g, h]) {
             ENCRYPT_SSL | ENCRYPT_GSS => self.negotiating = true,
             CANCEL => self.startup = false,
-            code if code >> 16 == 3 => self.startup = false,
+            code if code >> 16 == 3 => {
+                let whole = length as usize;
+                if view.bytes.len() < whole && !view.cut {
+                    return Step::Need;
+                }
+                let parameters = &view.bytes[STARTUP_HEAD..view.bytes.len().min(whole)];
+                self.session = context.digests.session_id(session_of(parameters));
+                self.startup = false;
+            }
             _ => return Step::Bad,
         }
         Step::Taken(u64::from(length))
@@ -150,14 +186,18 @@ impl Postgres {
                 let portal = text(body);
                 let name = text(body.get(portal.len() + 1..).unwrap_or_default());
                 let digest = self.statements.digest(name);
-                let digest = digest.unwrap_or_else(|| context.unseen_statement(Protocol::Postgres));
+                let digest = digest.unwrap_or_else(|| {
+                    let unseen = self.unseen(name, context);
+                    self.statements.set(name, unseen);
+                    unseen
+                });
                 self.portals.set(portal, digest);
                 Some(digest)
             }
             b'D' if body.first() == Some(&b'S') => self.statements.digest(text(&body[1..])),
             b'E' => {
                 let digest = self.portals.digest(text(body));
-                Some(digest.unwrap_or_else(|| context.unseen_statement(Protocol::Postgres)))
+                Some(digest.unwrap_or_else(|| self.unseen(b"", context)))
             }
             b'C' => {
                 let name = text(body.get(1..).unwrap_or_default());
@@ -183,6 +223,13 @@ impl Postgres {
         }
         context.exchanges.extend(end);
         true
+    }
+
+    /// The digest of a statement that was not seen when it was prepared.
+    fn unseen(&self, name: &[u8], context: &mut Context<'_>) -> DigestId {
+        let name = name[..name.len().min(NAME_BYTES)].escape_ascii().to_string();
+        let name = if name.is_empty() { "(unnamed)" } else { name.as_str() };
+        context.unseen_statement(Protocol::Postgres, name, self.prepared_before)
     }
 
     /// The unit ends with its last message: another begins.
@@ -242,8 +289,8 @@ impl Postgres {
         let wanted = match kind {
             b'Z' => 1,
             b'E' => ERROR_BYTES,
-            b'1' | b'2' | b'3' | b'A' | b'C' | b'D' | b'G' | b'H' | b'I' | b'K' | b'N' | b'R' | b'S'
-            | b'T' => 0,
+            b'C' => TAG_BYTES,
+            b'1' | b'2' | b'3' | b'A' | b'D' | b'G' | b'H' | b'I' | b'K' | b'N' | b'R' | b'S' | b'T' => 0,
             b'V' | b'W' | b'c' | b'd' | b'n' | b's' | b't' | b'v' => 0,
             _ => return Step::Bad,
         };
@@ -257,6 +304,7 @@ impl Postgres {
             _ if self.login => {}
             // A notice or a parameter may come at any time.
             b'N' | b'S' if context.exchanges.is_empty() => context.exchanges.counts.unsolicited += 1,
+            b'N' | b'S' if self.copying => {}
             _ => self.reply(kind, body, (view.at, end), context),
         }
         Step::Taken(length)
@@ -279,7 +327,22 @@ impl Postgres {
     /// A message that belongs to the response of the oldest request.
     fn reply(&mut self, kind: u8, body: &[u8], (at, end): (u64, u64), context: &mut Context<'_>) {
         let Some(oldest) = context.exchanges.begin_response(at, context.events) else { return };
+        if kind == b'H' {
+            self.copies_out = true;
+        }
+        if matches!(kind, b'C' | b'E' | b'I' | b's') {
+            let sum = oldest.rows.get_or_insert_default();
+            let rows = if kind == b'C' { tag_rows(text(body), self.copies_out) } else { Rows::default() };
+            sum.sent = sum.sent.saturating_add(rows.sent);
+            sum.affected = sum.affected.saturating_add(rows.affected);
+            self.copies_out = false;
+        }
+        self.copying = kind == b'G';
+        if matches!(kind, b'C' | b'E' | b's') {
+            oldest.add_statement();
+        }
         match kind {
+            b'G' => self.sync_again = oldest.kind == RequestKind::Execute && oldest.until == Until::Ready,
             b'E' => {
                 oldest.status = Status::SqlState(sql_state(body));
                 if oldest.until != Until::Ready {
@@ -308,6 +371,7 @@ impl Postgres {
     /// `ReadyForQuery`: all requests up to the one that waits for it have their responses. Earlier ones were not
     /// executed, because one before them failed.
     fn ready(&mut self, at: u64, end: u64, context: &mut Context<'_>) {
+        self.copying = false;
         let mut failed = std::mem::take(&mut self.failed);
         while let Some(oldest) = context.exchanges.oldest() {
             oldest.begin_response(at);
@@ -355,6 +419,39 @@ fn text(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
 }
 
+/// The user and database among the parameters of a start-up packet: names and values, each ended by a zero byte. The
+/// database has the user's name unless it is named.
+fn session_of(mut parameters: &[u8]) -> Session {
+    let mut session = Session::default();
+    while let (key, Some(rest)) = (text(parameters), parameters.get(text(parameters).len() + 1..)) {
+        let value = text(rest);
+        match key {
+            b"" => break,
+            b"user" => session.user = name(value),
+            b"database" => session.schema = name(value),
+            _ => {}
+        }
+        parameters = rest.get(value.len() + 1..).unwrap_or_default();
+    }
+    session.schema = session.schema.or_else(|| session.user.clone());
+    session
+}
+
+/// The rows that a command's tag counts: `SELECT 5`, `INSERT 0 5`, `COPY 5`. A row that `RETURNING` sends is counted
+/// as affected.
+fn tag_rows(tag: &[u8], copies_out: bool) -> Rows {
+    let mut words = tag.split(|&byte| byte == b' ');
+    let verb = words.next().unwrap_or_default();
+    let number = words.next_back().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+    let number = number.unwrap_or(0);
+    match verb {
+        b"SELECT" | b"FETCH" => Rows { sent: number, affected: 0 },
+        b"COPY" if copies_out => Rows { sent: number, affected: 0 },
+        b"INSERT" | b"UPDATE" | b"DELETE" | b"MERGE" | b"COPY" => Rows { sent: 0, affected: number },
+        _ => Rows::default(),
+    }
+}
+
 /// The SQLSTATE among the fields of an error; without one, that of an internal error.
 fn sql_state(mut fields: &[u8]) -> [u8; 5] {
     while let [kind, rest @ ..] = fields {
@@ -374,6 +471,12 @@ const TEXT_BYTES: usize = 4_096;
 const NAMES_BYTES: usize = 160;
 /// Severity twice, and the SQLSTATE after it, even where severities are long words in the server's language.
 const ERROR_BYTES: usize = 64;
+/// The server's limit.
+const NAME_BYTES: usize = 63;
+/// A verb, the ID that an insertion once had, and a number of 20 digits.
+const TAG_BYTES: usize = 40;
+/// The length and the version.
+const STARTUP_HEAD: usize = 8;
 /// The server accepts no message over 1 GiB.
 const MESSAGE_MOST: u32 = 1 << 30;
 /// The server's own limit.

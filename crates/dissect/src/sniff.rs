@@ -1,6 +1,7 @@
 //! Detects the protocol of a connection from its first bytes. Which side is the client is already known.
 
 use crate::event::Protocol;
+use crate::http2::is_frames;
 use crate::postgres::{CANCEL, ENCRYPT_GSS, ENCRYPT_SSL};
 
 /// What the bytes seen so far show about the protocol.
@@ -39,8 +40,10 @@ pub(crate) fn joined(bytes: &[u8], length: u64) -> Option<Protocol> {
     let guesses = [tls(bytes), array(bytes), http1(bytes)];
     match best(&guesses) {
         Guess::Is(protocol) => Some(protocol),
+        _ if is_frames(bytes, length) => Some(Protocol::Http2),
         _ if is_postgres(bytes, length) => Some(Protocol::Postgres),
         _ if is_command(bytes, length) => Some(Protocol::MySql),
+        _ if is_compressed(bytes, length) => Some(Protocol::Compressed),
         _ => None,
     }
 }
@@ -90,7 +93,7 @@ fn array(bytes: &[u8]) -> Guess {
     let [b'*', rest @ ..] = bytes else { return if bytes.is_empty() { Guess::Need } else { Guess::Not } };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match &rest[digits..] {
-        [b'\r', b'\n', b'$', ..] if digits > 0 => Guess::Is(Protocol::Redis),
+        [b'\r', b'\n', b'$', ..] if (1..8).contains(&digits) => Guess::Is(Protocol::Redis),
         [] | [b'\r'] | [b'\r', b'\n'] if digits < 8 => Guess::Need,
         _ => Guess::Not,
     }
@@ -145,6 +148,20 @@ fn is_command(bytes: &[u8], length: u64) -> bool {
         if 4 + u64::from(u32::from_le_bytes([*a, *b, *c, 0])) == length)
 }
 
+/// One compressed packet of MySQL that fills the piece: its own length, its number, the length without compression,
+/// and either a command or a zlib stream.
+fn is_compressed(bytes: &[u8], length: u64) -> bool {
+    let &[a, b, c, 0, d, e, f, ref payload @ ..] = bytes else { return false };
+    let [packed, plain] = [[a, b, c, 0], [d, e, f, 0]].map(u32::from_le_bytes);
+    let fills = 7 + u64::from(packed) == length;
+    fills
+        && if plain == 0 {
+            is_command(payload, length - 7)
+        } else {
+            plain > packed && payload.first() == Some(&0x78)
+        }
+}
+
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n";
 /// `UPDATEREDIRECTREF` has 17 letters, and is the longest registered method.
 const METHOD_MOST: usize = 17;
@@ -168,6 +185,8 @@ mod tests {
         check(b"OPTIONS * HTTP/1.1\r\n", Some(Protocol::Redis), Guess::Is(Protocol::Http1));
         check(b"PRI * HTTP/2.0\r\n\r\nSM", None, Guess::Is(Protocol::Http2));
         check(b"*1\r\n$4\r\nPING\r\n", None, Guess::Is(Protocol::Redis));
+        check(b"*1048576\r\n$4\r\n", None, Guess::Is(Protocol::Redis));
+        check(b"*00000000837\r\n$3\r\n", None, Guess::Not);
         check(b"PING\r\n", Some(Protocol::Redis), Guess::Is(Protocol::Redis));
         check(b"GET /9\r\n", Some(Protocol::Redis), Guess::Is(Protocol::Redis));
         check(b"\0\0\0\x08\x04\xd2\x16\x2f", None, Guess::Is(Protocol::Postgres));
@@ -190,6 +209,11 @@ mod tests {
         assert_eq!(joined(b"Q\0\0\0\x0dselect 1\0x", 15), None);
         assert_eq!(joined(b"\x09\0\0\0\x03select 1", 13), Some(Protocol::MySql));
         assert_eq!(joined(b"\x09\0\0\0\x03select 1", 14), None);
+        assert_eq!(joined(b"\x0d\0\0\0\0\0\0\x09\0\0\0\x03select 1", 20), Some(Protocol::Compressed));
+        assert_eq!(joined(b"\x20\0\0\0\x90\0\0\x78\x9c", 39), Some(Protocol::Compressed));
+        let update_and_get = b"\0\0\x04\x08\0\0\0\0\0\0\0\x01\0\0\0\x02\x01\x05\0\0\0\x03\x82\x84";
+        assert_eq!(joined(update_and_get, 24), Some(Protocol::Http2));
+        assert_eq!(joined(update_and_get, 23), None);
         assert_eq!(joined(b"some rows", 9), None);
     }
 }

@@ -55,7 +55,8 @@ impl Turns {
     pub(crate) fn begin(&mut self, at: u64, context: &mut Context<'_>) {
         if !self.open {
             let protocol = self.protocol;
-            let digest = *self.digest.get_or_insert_with(|| context.digests.named(protocol, "turn"));
+            let digest =
+                *self.digest.get_or_insert_with(|| context.digests.named(protocol, text_of(protocol)));
             self.open = context.exchanges.begin(at, RequestKind::Turn, digest, Until::Response);
             context.exchanges.open_end();
         }
@@ -71,6 +72,15 @@ impl Turns {
     /// The server reads again: the turn has ended.
     pub(crate) fn end(&mut self) {
         self.open = false;
+    }
+}
+
+/// The digest text of a turn.
+fn text_of(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Tls => "turn, encrypted",
+        Protocol::Compressed => "turn, compressed",
+        _ => "turn",
     }
 }
 

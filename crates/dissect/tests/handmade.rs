@@ -279,6 +279,18 @@ fn requests_to_a_silent_server_are_forgotten() {
     assert_eq!(statuses(&dissected), [Status::Ok]);
 }
 
+/// If this fails, requests of connections that are older than the watch are missing without being counted.
+#[test]
+fn requests_before_the_first_certain_boundary_are_counted_when_the_connection_ends() {
+    let (one, pong) = (redis(1), b"+PONG\r\n");
+    for (turns, reported, passed_over) in [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 1, 2)] {
+        let turn = [client(&one), server(pong)];
+        let dissected = dissect(joined(Protocol::Redis), &turn.repeat(turns));
+        let seen = (statuses(&dissected).len(), dissected.counts.mid_connection_requests);
+        assert_eq!(seen, (reported, passed_over), "{turns} turns");
+    }
+}
+
 #[test]
 fn a_nested_reply_of_redis_is_one_response() {
     let get = b"*1\r\n$4\r\nPING\r\n".as_slice();
@@ -313,4 +325,69 @@ fn a_length_from_the_wire_takes_no_memory() {
         });
         assert!(taken.bytes_max < 600_000, "{}: {taken:?}", bytes.escape_ascii());
     }
+}
+
+fn resumed(hint: Option<Protocol>) -> DissectorSettings {
+    DissectorSettings { start: Start::Resumed, hint }
+}
+
+/// Feeds these pieces to a connection that is followed for a short time, which then ends.
+fn watched_for_a_while(settings: DissectorSettings, pieces: &[Piece<'_>]) -> (usize, dissect::Counts) {
+    let (mut dissector, mut digests, mut events) =
+        (dissect::Dissector::new(settings), dissect::Digests::default(), Vec::new());
+    pieces.iter().for_each(|piece| dissector.handle_piece(piece, &mut digests, &mut events));
+    dissector.pause(&mut events);
+    let responses = events.iter().filter(|event| matches!(event, dissect::Event::ResponseComplete(_)));
+    (responses.count(), *dissector.counts())
+}
+
+/// If this fails, a server whose connections have a request per window is estimated to have none.
+#[test]
+fn the_only_turn_of_a_resumed_connection_is_reported() {
+    let get = client(b"GET /f HTTP/1.1\r\n\r\n");
+    let ok = server(b"HTTP/1.1 204 No Content\r\n\r\n");
+    let (reported, counts) = watched_for_a_while(resumed(None), &[get, ok]);
+    assert_eq!((reported, counts.missed, counts.dropped), (1, 0, 0));
+    assert_eq!(watched_for_a_while(resumed(None), &[get, ok, get, ok, get]).0, 2);
+    let ping = client(b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n");
+    let pong = server(b"+PONG\r\n+PONG\r\n");
+    assert_eq!(watched_for_a_while(resumed(Some(Protocol::Redis)), &[ping, pong, ping, pong]).0, 4);
+}
+
+#[test]
+fn a_resumed_connection_reports_nothing_that_began_before() {
+    let get = client(b"GET /f HTTP/1.1\r\n\r\n");
+    let ok = server(b"HTTP/1.1 204 No Content\r\n\r\n");
+    // The response to a request from before; the rest of a body from before.
+    assert_eq!(watched_for_a_while(resumed(None), &[ok, get, ok]).0, 1);
+    assert_eq!(watched_for_a_while(resumed(None), &[client(b"rest of a body"), ok, get, ok]).0, 1);
+    // A request from before is answered within the turn: one response too many.
+    let redis = resumed(Some(Protocol::Redis));
+    let ping = client(b"*1\r\n$4\r\nPING\r\n");
+    assert_eq!(watched_for_a_while(redis, &[ping, server(b"+PONG\r\n+PONG\r\n")]).0, 0);
+}
+
+#[test]
+fn a_response_that_has_not_ended_is_not_reported_at_a_pause() {
+    let get = client(b"GET /f HTTP/1.1\r\n\r\n");
+    let half = server(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+    assert_eq!(watched_for_a_while(FRESH, &[get, half]).0, 0);
+    assert_eq!(watched_for_a_while(resumed(None), &[get, half]).0, 0);
+}
+
+/// Its protocol is known, and it is the same connection.
+#[test]
+fn a_connection_is_known_after_a_pause() {
+    let mut dissector = dissect::Dissector::new(FRESH);
+    let (mut digests, mut events) = (dissect::Digests::default(), Vec::new());
+    let get = client(b"GET /f HTTP/1.1\r\n\r\n");
+    let ok = server(b"HTTP/1.1 204 No Content\r\n\r\n");
+    for _ in 0..3 {
+        dissector.handle_piece(&get, &mut digests, &mut events);
+        dissector.handle_piece(&ok, &mut digests, &mut events);
+        dissector.pause(&mut events);
+    }
+    let known = events.iter().filter(|event| matches!(event, dissect::Event::ProtocolKnown(_))).count();
+    let responses = events.iter().filter(|event| matches!(event, dissect::Event::ResponseComplete(_)));
+    assert_eq!((known, responses.count()), (1, 3));
 }

@@ -49,6 +49,20 @@ fn a_short_capture_invents_no_request_and_loses_none_whose_header_it_has() {
     }
 }
 
+/// If this fails, the beginning of a response is dropped that later events refer to.
+#[test]
+fn a_response_that_is_cut_by_a_request_keeps_its_beginning() {
+    let transcript = named("redis-bench-get");
+    let mut harness = Harness::new(hinted(&transcript));
+    let first = &transcript.pieces[0];
+    harness.feed(&Piece::whole(first.direction, &first.bytes));
+    harness.feed(&Piece::whole(Direction::FromServer, b"#"));
+    harness.feed(&Piece { direction: Direction::FromClient, length: 1, captured: b"", missed: None });
+    harness.feed(&Piece::whole(Direction::FromServer, b"t"));
+    harness.feed(&Piece::whole(Direction::FromServer, b"\r\n"));
+    assert_eq!(harness.close().exchanges[0].response.map(|response| response.began), Some(0));
+}
+
 /// A pipeline with only the first commands captured: the responses count the others.
 #[test]
 fn responses_count_the_requests_that_were_not_captured() {

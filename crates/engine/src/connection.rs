@@ -45,6 +45,12 @@ pub(crate) struct Connection<S: Session> {
     pub engaged: bool,
     /// The unit that has leased it.
     pub lease: Option<u64>,
+    /// Whether it carries nothing and is on no list of the pool.
+    pub is_idle: bool,
+    /// How many requests it may still be assigned before it is replaced.
+    left: u64,
+    /// The same for a new connection.
+    limit: u64,
 }
 
 /// From this many written bytes on, moving the rest to the front is worth its cost.
@@ -112,7 +118,8 @@ pub(crate) struct Exchange<J> {
 }
 
 impl<S: Session> Connection<S> {
-    pub(crate) fn new(origin: Origin, session: S) -> Connection<S> {
+    /// A closed connection that is replaced after `limit` requests.
+    pub(crate) fn new(origin: Origin, session: S, limit: u64) -> Connection<S> {
         Connection {
             origin,
             state: State::Closed,
@@ -132,13 +139,34 @@ impl<S: Session> Connection<S> {
             unread: false,
             engaged: false,
             lease: None,
+            is_idle: false,
+            left: limit,
+            limit,
         }
+    }
+
+    /// A closed connection that will carry nothing. It counts as listed, so that nothing lists it.
+    pub(crate) fn idle(origin: Origin, session: S) -> Connection<S> {
+        Connection { is_idle: true, ..Connection::new(origin, session, u64::MAX) }
     }
 
     /// Whether another request, of any journey, can be assigned.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.lease.is_none() && self.exchanges.len() < self.session.capacity()
+        self.lease.is_none() && self.left > 0 && self.exchanges.len() < self.session.capacity()
+    }
+
+    /// Appends a request. One of a lease may exceed the limit: its transaction stays on this connection.
+    #[inline]
+    pub(crate) fn push(&mut self, exchange: Exchange<S::Journey>) {
+        self.left = self.left.saturating_sub(1);
+        self.exchanges.push_back(exchange);
+    }
+
+    /// Whether it has had all its requests, and they have ended.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left == 0 && self.exchanges.is_empty() && self.lease.is_none()
     }
 
     /// Whether bytes are waiting to be handed to the kernel.
@@ -167,6 +195,7 @@ impl<S: Session> Connection<S> {
         self.written = 0;
         self.reclaimed = 0;
         self.lease = None;
+        self.left = self.limit;
     }
 
     /// The unit that has leased it, if that unit is between two requests.

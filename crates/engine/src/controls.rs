@@ -69,6 +69,11 @@ impl Controls {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// The flag that orders the run to end at once.
+    pub fn stop_flag(&self) -> &Arc<AtomicBool> {
+        &self.stop
+    }
+
     /// Whether the run was ordered to end at once.
     #[inline]
     pub fn is_stopped(&self) -> bool {

@@ -162,6 +162,11 @@ impl Demand {
         self.is_steered = true;
     }
 
+    /// How many requests of this worker's share have been taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
     /// Whether every request of this worker's share has been taken.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {

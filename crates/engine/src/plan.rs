@@ -14,6 +14,8 @@ pub struct RunPlan {
     pub load: Load,
     /// How closely the schedule is followed.
     pub pace: Pace,
+    /// How long the same load is generated before the run's zero, without being measured.
+    pub warmup: Option<Nanos>,
     /// How long requests are scheduled for; `None`: until `request_limit`.
     pub window: Option<Nanos>,
     /// The maximum number of scheduled requests.
@@ -64,6 +66,12 @@ pub struct PoolPlan {
     pub connect_timeout: Option<Nanos>,
     /// From the first byte handed to the kernel to the complete response.
     pub request_timeout: Option<Nanos>,
+    /// Additional connections to each peer, over all workers, that are opened before the run's zero and carry nothing.
+    pub idle: u64,
+    /// The minimum time between two attempts to open a connection, over all workers; zero: no limit.
+    pub connect_gap: Nanos,
+    /// After how many requests a connection is closed and replaced.
+    pub requests_per_connection: Option<u64>,
 }
 
 /// Where the connections of a pool go to and come from.
@@ -100,9 +108,21 @@ pub struct Share {
     pub residue: Residue,
     pub connections: u64,
     pub users: u64,
+    /// Connections that carry nothing.
+    pub idle: u64,
 }
 
 impl RunPlan {
+    /// What precedes the run's zero: the warm-up, and opening the idle connections; `None` if there is nothing to do.
+    /// Its window is that of the warm-up.
+    pub(crate) fn preparation(&self) -> Option<RunPlan> {
+        if self.warmup.is_none() && self.pool.idle == 0 {
+            return None;
+        }
+        let window = Some(self.warmup.unwrap_or(Nanos::ZERO));
+        Some(RunPlan { window, request_limit: None, warmup: None, ..self.clone() })
+    }
+
     /// How long requests are scheduled for, if that is known in advance. In an open loop: until the end of the schedule
     /// or, with a limit on requests, until the one after the last would be due. In a closed loop: only if the plan has
     /// a window.
@@ -120,6 +140,7 @@ impl RunPlan {
             residue,
             connections: residue.share_of(self.pool.connections),
             users: residue.share_of(self.pool.users),
+            idle: residue.share_of(self.pool.idle),
         }
     }
 
@@ -157,6 +178,7 @@ pub(crate) mod tests {
         RunPlan {
             load: Load::Closed,
             pace: Pace::default(),
+            warmup: None,
             window: Some(Nanos::from_secs(10)),
             request_limit: None,
             pool: PoolPlan {
@@ -165,6 +187,9 @@ pub(crate) mod tests {
                 checkout_timeout: None,
                 connect_timeout: None,
                 request_timeout: None,
+                idle: 0,
+                connect_gap: Nanos::ZERO,
+                requests_per_connection: None,
             },
             peers: vec![Peer::at(Place::Address(SocketAddr::from(([127, 0, 0, 1], 1))))],
             workers: 1,

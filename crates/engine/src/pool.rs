@@ -57,6 +57,8 @@ pub(crate) struct Pools<J> {
 struct Pool<J> {
     /// Connections with room, each listed once.
     ready: VecDeque<Slot>,
+    /// Closed connections, if opening one needs a permit; otherwise they are among the `ready` ones.
+    closed: VecDeque<Slot>,
     queue: VecDeque<Waiting<J>>,
 }
 
@@ -66,9 +68,19 @@ impl<J> Pools<J> {
     pub(crate) fn new(origins: usize, connections: u64) -> Pools<J> {
         let pool = |origin: u64| Pool {
             ready: (0..connections).map(|index| Slot((origin * connections + index) as u32)).collect(),
+            closed: VecDeque::new(),
             queue: VecDeque::new(),
         };
         Pools { pools: (0..origins as u64).map(pool).collect(), queued: 0 }
+    }
+
+    /// The same, but opening a connection needs a permit: see [`Pools::check_in_closed`].
+    pub(crate) fn closed(origins: usize, connections: u64) -> Pools<J> {
+        let mut pools = Pools::new(origins, connections);
+        for pool in &mut pools.pools {
+            std::mem::swap(&mut pool.ready, &mut pool.closed);
+        }
+        pools
     }
 
     /// How many origins there are.
@@ -94,6 +106,32 @@ impl<J> Pools<J> {
         let pool = self.of(origin);
         debug_assert!(!pool.ready.contains(&slot), "connection {slot:?} is on the list twice");
         pool.ready.push_back(slot);
+    }
+
+    /// Lists a closed connection that only a permit opens.
+    pub(crate) fn check_in_closed(&mut self, origin: Origin, slot: Slot) {
+        self.of(origin).closed.push_back(slot);
+    }
+
+    /// Takes a closed connection off its list, for a request that overtakes no other.
+    pub(crate) fn check_out_closed(&mut self, origin: Origin) -> Option<Slot> {
+        let pool = self.of(origin);
+        if pool.queue.is_empty() { pool.closed.pop_front() } else { None }
+    }
+
+    /// Like [`Pools::match_up`], with a closed connection.
+    pub(crate) fn match_up_closed(&mut self, origin: Origin) -> Option<(Slot, Waiting<J>)> {
+        let pool = self.of(origin);
+        if pool.queue.is_empty() {
+            return None;
+        }
+        let slot = pool.closed.pop_front()?;
+        Some((slot, self.next_waiting(origin)?))
+    }
+
+    /// Whether a request waits that a permit would give a connection.
+    pub(crate) fn awaits_permit(&self) -> bool {
+        self.pools.iter().any(|pool| !pool.queue.is_empty() && !pool.closed.is_empty())
     }
 
     #[inline]

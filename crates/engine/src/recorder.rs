@@ -72,7 +72,8 @@ pub(crate) struct Recorder {
     answered: bool,
     /// `None` if single requests are not kept.
     keeper: Option<Keeper>,
-    parts: SyncSender<Part>,
+    /// `None` once the last interval was handed over: the collector waits for the end of all senders.
+    parts: Option<SyncSender<Part>>,
     emptied: Receiver<Box<Interval>>,
 }
 
@@ -96,7 +97,7 @@ impl Recorder {
             outstanding: Outstanding::default(),
             answered: false,
             keeper,
-            parts,
+            parts: Some(parts),
             emptied,
         }
     }
@@ -173,21 +174,25 @@ impl Recorder {
         fresh.start = self.boundaries.begin(next);
         let interval = mem::replace(&mut self.current, fresh);
         let part = Part { worker: self.worker, interval: Some(interval), through: next };
-        if let Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) = self.parts.try_send(part) {
+        let Some(parts) = &self.parts else { return };
+        if let Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) = parts.try_send(part) {
             self.current = part.interval.unwrap_or_default();
         }
     }
 
     /// Hands over the last interval and the last requests kept, waiting for their readers if necessary. Returns how
     /// many requests were dropped for lack of room.
-    pub(crate) fn finish(mut self, now: Nanos, thread_cpu: Nanos) -> u64 {
+    pub(crate) fn finish(&mut self, now: Nanos, thread_cpu: Nanos) -> u64 {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index) + 1;
         self.close(next, 0, thread_cpu, now);
         self.current.length = now.saturating_sub(self.start + self.current.start);
-        let part = Part { worker: self.worker, interval: Some(self.current), through: u64::MAX };
-        // A collector that is gone has failed and reports that itself.
-        let _ = self.parts.send(part);
-        self.keeper.map_or(0, Keeper::finish)
+        let interval = Some(mem::take(&mut self.current));
+        let part = Part { worker: self.worker, interval, through: u64::MAX };
+        if let Some(parts) = self.parts.take() {
+            // A collector that is gone has failed and reports that itself.
+            let _ = parts.send(part);
+        }
+        self.keeper.take().map_or(0, Keeper::finish)
     }
 
     fn close(&mut self, next: u64, outstanding: u64, thread_cpu: Nanos, end: Nanos) {

@@ -1,9 +1,8 @@
 //! Starts the workers, collects what they measure, and reports how the run ended.
 
 use std::io;
-use std::iter;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::Arc;
+use std::thread;
 
 use codec::Protocol;
 use reactor::{Address, StampProbe, SystemReactor};
@@ -12,16 +11,11 @@ use record::document::Stamps;
 use thiserror::Error;
 use units::Nanos;
 
-use crate::collector::collect;
 use crate::controls::Controls;
-use crate::cpu_pinning::CpuPinning;
-use crate::keeping::{Keeper, Keeping};
+use crate::keeping::Keeping;
 use crate::plan::RunPlan;
-use crate::recorder::{Boundaries, Part, Recorder};
-use crate::worker::{Ended, Job, Worker};
-
-/// How far in the future the run's zero is set, so that all workers have started by then.
-const START_DELAY: Nanos = Nanos::from_millis(5);
+use crate::team::{START_DELAY, Team};
+use crate::worker::{IdleConnections, Job, Stage};
 
 /// Why a run could not start, or failed.
 #[derive(Debug, Error)]
@@ -62,6 +56,27 @@ pub struct Finished {
     pub stamps: StampFacts,
     /// Requests that were selected to be kept, but dropped because their reader was too slow.
     pub unkept: u64,
+    /// The idle connections at the end of the run.
+    pub idle: IdleConnections,
+}
+
+/// What happened before the run's zero.
+#[derive(Debug)]
+pub struct Prepared {
+    /// `None` if the run has no warm-up.
+    pub warmup: Option<WarmUp>,
+    pub idle: IdleConnections,
+}
+
+/// The load of a warm-up, which is not part of the run's intervals.
+#[derive(Debug)]
+pub struct WarmUp {
+    /// For how long requests were scheduled.
+    pub window: Nanos,
+    /// From its beginning until every request had ended, or the drain was over.
+    pub elapsed: Nanos,
+    /// Everything measured. Requests scheduled = the sum of all outcomes.
+    pub total: Interval,
 }
 
 /// How accurately the kernel's timestamps were converted to the monotonic clock; the worst of all workers.
@@ -73,7 +88,22 @@ pub struct StampFacts {
 
 /// Receives the events of a run.
 pub trait Listener {
-    /// The run begins. Called before the workers start.
+    /// An interval of the warm-up is complete. Returns whether to go on with the warm-up.
+    fn warming(&mut self, interval: &Interval) -> bool {
+        let _ = interval;
+        true
+    }
+
+    /// The warm-up has ended and the idle connections are open. Called before [`Listener::started`], in a run that has
+    /// either.
+    fn prepared(&mut self, prepared: Prepared) {
+        let _ = prepared;
+    }
+
+    /// The run's zero is about to be set. What takes time is done here: it delays the run, and no request.
+    fn starting(&mut self) {}
+
+    /// The run begins. Called before the workers begin to work on it.
     fn started(&mut self, started: &Started);
 
     /// Which requests to keep, and where to send them. Called once, after [`Listener::started`].
@@ -105,30 +135,37 @@ pub fn run<P: Protocol>(
     for _ in 0..plan.workers {
         reactors.push(SystemReactor::new(probe.is_some()).map_err(RunError::Reactor)?);
     }
-    // Each worker has one interval to fill and one to begin in the meantime; one more is for their sum.
-    let intervals = iter::repeat_with(Interval::reserved).take(2 * reactors.len() + 1).collect();
-    let start = clock::now() + START_DELAY;
-    listener.started(&Started { at: start, no_kernel_stamps });
-    controls.begin(start);
-    let crew = Crew {
-        plan,
-        protocol,
-        controls,
-        start,
-        keeping: listener.keeping(),
-        cpu_pinning: CpuPinning::pin(plan.pace, plan.workers),
-    };
-    let result = thread::scope(|scope| crew.work(scope, &mut reactors, intervals, listener));
+    let (preparation, warming) = (plan.preparation(), Controls::new(Arc::clone(controls.stop_flag())));
+    let mut run_start = Nanos::ZERO;
+    let result = thread::scope(|scope| {
+        let team = Team::assemble(scope, plan, &mut reactors, controls)?;
+        let result = (|| {
+            let taken = match &preparation {
+                Some(preparation) => team.prepare(preparation, protocol, &warming, listener)?,
+                None => 0,
+            };
+            listener.starting();
+            let intervals = team.intervals();
+            run_start = clock::now() + START_DELAY;
+            listener.started(&Started { at: run_start, no_kernel_stamps });
+            controls.begin(run_start);
+            let job = Job { plan, protocol, controls, start: run_start, stage: Stage::Run };
+            let keeping = listener.keeping();
+            team.work(job, taken, (keeping, intervals), &mut |interval| listener.interval(interval))
+        })();
+        team.disband(result)
+    });
     let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
         pairing_error: facts.pairing_error.max(reactor.pairing().error_bound()),
         wall_clock_steps: facts.wall_clock_steps.max(reactor.pairing().shift_count()),
     });
     let ended = result?;
     Ok(Finished {
-        elapsed: ended.at.saturating_sub(start),
+        elapsed: ended.at.saturating_sub(run_start),
         address: ended.address,
         stamps,
         unkept: ended.unkept,
+        idle: ended.idle,
     })
 }
 
@@ -140,123 +177,4 @@ fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
         Ok(probe) => (Some(probe), None),
         Err(reason) => (None, Some(reason)),
     }
-}
-
-/// What all workers of a run share.
-struct Crew<'a, P> {
-    plan: &'a RunPlan,
-    protocol: &'a P,
-    controls: &'a Controls,
-    start: Nanos,
-    keeping: Option<Keeping>,
-    cpu_pinning: Option<CpuPinning>,
-}
-
-type Handle<'scope> = ScopedJoinHandle<'scope, io::Result<Ended>>;
-
-impl<'a, P: Protocol> Crew<'a, P> {
-    fn work<'scope>(
-        &'a self,
-        scope: &'scope thread::Scope<'scope, '_>,
-        reactors: &'scope mut [SystemReactor],
-        mut intervals: Vec<Interval>,
-        listener: &mut dyn Listener,
-    ) -> Result<Ended, RunError>
-    where
-        'a: 'scope,
-    {
-        let (parts_in, parts) = sync_channel(reactors.len() * 4);
-        let mut emptied = Vec::new();
-        let mut handles: Vec<Handle<'scope>> = Vec::new();
-        let mut failed = None;
-        for (index, reactor) in reactors.iter_mut().enumerate() {
-            let (emptied_in, emptied_out) = sync_channel(4);
-            for interval in intervals.split_off(intervals.len().saturating_sub(2)) {
-                // The channel has room for four.
-                let _ = emptied_in.try_send(Box::new(interval));
-            }
-            emptied.push(emptied_in);
-            match self.start_worker(scope, index, reactor, (parts_in.clone(), emptied_out)) {
-                Ok(handle) => handles.push(handle),
-                Err(error) => {
-                    self.controls.stop();
-                    failed = Some(RunError::Thread(error));
-                    break;
-                }
-            }
-        }
-        drop(parts_in);
-        collect(&parts, &emptied, intervals, &mut |interval| listener.interval(interval));
-        let ended = join(handles);
-        failed.map_or(ended, Err)
-    }
-
-    fn start_worker<'scope>(
-        &'a self,
-        scope: &'scope thread::Scope<'scope, '_>,
-        index: usize,
-        reactor: &'scope mut SystemReactor,
-        channels: (SyncSender<Part>, Receiver<Box<Interval>>),
-    ) -> io::Result<Handle<'scope>>
-    where
-        'a: 'scope,
-    {
-        thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
-            if let Some(pinning) = &self.cpu_pinning {
-                pinning.pin_worker(index);
-            }
-            // The kernel may fire a timer late by the thread's slack, 50 us by default.
-            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-            let mut leave = Leave { controls: self.controls, parts: channels.0.clone(), index, well: false };
-            let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
-            let keeper = self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
-            let recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
-            let job =
-                Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };
-            let ended = Worker::new(reactor, job, self.plan.share(index as u64), recorder).run();
-            leave.well = ended.is_ok();
-            ended
-        })
-    }
-}
-
-/// Runs when a worker leaves, in whatever way. If a worker failed silently, the run would continue without its share
-/// of the load, and the collector would wait for it and hold back what the others measured.
-struct Leave<'a> {
-    controls: &'a Controls,
-    parts: SyncSender<Part>,
-    index: usize,
-    well: bool,
-}
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        if !self.well {
-            self.controls.stop();
-            // A collector that is gone is not waiting.
-            let _ = self.parts.send(Part { worker: self.index, interval: None, through: u64::MAX });
-        }
-    }
-}
-
-fn join(handles: Vec<Handle<'_>>) -> Result<Ended, RunError> {
-    let mut whole = Ended { at: Nanos::ZERO, address: None, unkept: 0 };
-    let mut failed = None;
-    for handle in handles {
-        match handle.join() {
-            Ok(Ok(ended)) => {
-                whole.at = whole.at.max(ended.at);
-                whole.address = whole.address.or(ended.address);
-                whole.unkept += ended.unkept;
-            }
-            Ok(Err(error)) => failed = Some(RunError::Wait(error)),
-            Err(panic) => failed = Some(RunError::Worker(panic_text(panic.as_ref()))),
-        }
-    }
-    failed.map_or(Ok(whole), Err)
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

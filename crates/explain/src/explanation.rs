@@ -152,8 +152,10 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
         ledger.shift(Segment::PoolWait, Segment::PoolAfterLag, after_lag[index]);
         Explained { row: index, response: row.response, joined: matched.is_some(), ledger }
     };
-    let mut explained: Vec<_> = answered.map(explain).collect();
-    explained.sort_by_key(|explained| (explained.response, explained.row));
+    let mut explained = Vec::with_capacity(rows.len());
+    explained.extend(answered.map(explain));
+    // No two have the same row. A stable sort would need half as much memory again.
+    explained.sort_unstable_by_key(|explained| (explained.response, explained.row));
     explained
 }
 
@@ -392,6 +394,7 @@ impl Evidence<'_> {
                 units::percent(missing_ns / all_ns.max(1.0))
             ),
         );
+        self.servers.iter().filter_map(Server::windows_note).for_each(|text| note(true, text));
         for planted in self.surroundings.planted.iter().filter(|planted| self.concerns(planted)) {
             let length = Nanos(planted.in_effect_ns);
             note(

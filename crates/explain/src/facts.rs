@@ -1,8 +1,9 @@
 //! Facts that rules may require in addition to the time: found in the records, for the requests of a scope.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
-use record::{LATE, Phase, Second};
+use record::{LATE, Phase, Second, Stop, Waits};
 use units::Nanos;
 
 use crate::clocks::same_boot;
@@ -15,6 +16,9 @@ use crate::runtime;
 
 /// Maximum number of seconds examined per request; more of them would add nothing.
 const MOST_SECONDS: usize = 3_600;
+
+/// The characters of a statement that are shown.
+const LONGEST_TEXT: usize = 120;
 
 /// When an unanswered SYN is sent again: a connection dropped by a full listen queue takes this long.
 const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
@@ -30,6 +34,9 @@ impl Evidence<'_> {
         Facts {
             culprit: self.culprit(scope),
             busiest: self.busiest(),
+            owner: self.owner(scope),
+            upstream: self.upstream(scope),
+            stop: self.stop(scope),
             own_stall: self.own_stall(scope),
             host_stall: self.longest_stall(scope),
             between: by_time.count() * 2 > scope.rows.len(),
@@ -151,6 +158,71 @@ impl Evidence<'_> {
         let is_client = self.client.document.host.pid == Some(pid) && self.is_on_server_s_host();
         let who = if is_client { "this client itself, thread " } else { "" };
         Some(format!("{who}{comm} (pid {pid}), {} in all", Nanos(time)))
+    }
+
+    /// What is known of the waits of the scope's requests.
+    fn waits<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = (&'a Server, &'a Waits)> {
+        let served = scope.rows.iter().filter_map(|one| self.served(one.row));
+        served.filter_map(|(server, served)| Some((server, served.waits.as_deref()?)))
+    }
+
+    /// The thread that requests waited for longest, and what it served most of that time.
+    fn owner(&self, scope: &Scope) -> Option<String> {
+        let owners = || self.waits(scope).filter_map(|(server, waits)| Some((server, waits.owner.as_ref()?)));
+        let mut threads: BTreeMap<(&str, u32), u64> = BTreeMap::new();
+        for (_, owner) in owners() {
+            let sum = threads.entry((&owner.comm, owner.tid)).or_default();
+            *sum = sum.saturating_add(owner.time.0);
+        }
+        let (comm, tid) = threads.into_iter().max_by_key(|(_, time)| *time)?.0;
+        let mut texts: BTreeMap<&str, u64> = BTreeMap::new();
+        for (server, owner) in owners().filter(|(_, owner)| owner.tid == tid) {
+            let digest = owner.digest.and_then(|digest| server.digests().get(digest as usize));
+            if let Some(digest) = digest {
+                let sum = texts.entry(&digest.text).or_default();
+                *sum = sum.saturating_add(owner.time.0);
+            }
+        }
+        Some(match texts.into_iter().max_by_key(|(_, time)| *time) {
+            Some((text, _)) => {
+                let text: String = text.chars().take(LONGEST_TEXT).collect();
+                format!("{comm} (tid {tid}), which served `{text}`,")
+            }
+            None => format!("{comm} (tid {tid})"),
+        })
+    }
+
+    /// The address of the other server that requests waited for longest.
+    fn upstream(&self, scope: &Scope) -> Option<String> {
+        let mut servers: BTreeMap<SocketAddr, u64> = BTreeMap::new();
+        for waits in self.waits(scope).map(|(_, waits)| waits) {
+            if let Some(address) = waits.upstream_at {
+                let sum = servers.entry(address).or_default();
+                *sum = sum.saturating_add(waits.upstream.0);
+            }
+        }
+        Some(servers.into_iter().max_by_key(|(_, time)| *time)?.0.to_string())
+    }
+
+    /// What stopped the server for longest.
+    fn stop(&self, scope: &Scope) -> Option<String> {
+        let mut stops: BTreeMap<Stop, u64> = BTreeMap::new();
+        for waits in self.waits(scope).map(|(_, waits)| waits) {
+            if let Some(stop) = waits.stop {
+                let sum = stops.entry(stop).or_default();
+                *sum = sum.saturating_add(waits.stopped.0).saturating_add(waits.stopped_unread.0);
+            }
+        }
+        Some(match stops.into_iter().max_by_key(|(_, time)| *time)?.0 {
+            Stop::Freezer => "the freezer of its control group".to_owned(),
+            // On all machines that Linux knows but MIPS, Alpha, SPARC and PA-RISC.
+            Stop::Signal(19) => "SIGSTOP".to_owned(),
+            Stop::Signal(20) => "SIGTSTP".to_owned(),
+            Stop::Signal(21) => "SIGTTIN".to_owned(),
+            Stop::Signal(22) => "SIGTTOU".to_owned(),
+            Stop::Signal(5) => "a debugger or tracer (SIGTRAP)".to_owned(),
+            Stop::Signal(number) => format!("signal {number}"),
+        })
     }
 
     fn is_on_server_s_host(&self) -> bool {

@@ -147,12 +147,15 @@ impl Surroundings {
 fn planted(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Planted> {
     let ObservationBody::Disturb(results) = &observed.document.body else { return None };
     let episodes = observed.events.iter().filter_map(|event| event.disturbance.as_ref());
-    let stretch = |real: &Span| {
-        // An episode without an end was never seen to end.
-        let until = real.end_ns.map_or(u64::MAX, |end| zero.saturating_add(end));
+    let stretch = |(real, intended): (&Span, &Span)| {
+        // One that was not seen to end has ended as planned at the latest: if `disturb` is killed, its guard ends it.
+        let planned =
+            || Some(intended.end_ns?.saturating_sub(intended.begin_ns).saturating_add(real.begin_ns));
+        let until = real.end_ns.or_else(planned).map_or(u64::MAX, |end| zero.saturating_add(end));
         Stall { from: zero.saturating_add(real.begin_ns), to: until }
     };
-    let real: Vec<Stall> = episodes.filter_map(|episode| episode.real.as_ref()).map(stretch).collect();
+    let spans = episodes.filter_map(|episode| Some((episode.real.as_ref()?, &episode.intended)));
+    let real: Vec<Stall> = spans.map(stretch).collect();
     let times = real.iter().filter(|one| one.from < to && one.to > from).count() as u64;
     let planted = || Planted {
         means: results.means.clone(),

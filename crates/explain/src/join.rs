@@ -214,6 +214,15 @@ impl Timed<'_> {
         (from - self.read(place)).max(self.read(place) - to).max(0)
     }
 
+    /// Of `places`, which are in the order of their reads, the one that is least outside; of equals the first. A record
+    /// may contain the same number for all requests, so they are not compared one by one.
+    fn nearest(&self, row: &Row, places: &[usize]) -> Option<usize> {
+        let from = self.zero + i128::from(begin(row));
+        let next = places.partition_point(|&place| self.read(place) < from);
+        let near = places[next.saturating_sub(1)..].iter().take(2).copied();
+        near.min_by_key(|&place| self.outside(row, place))
+    }
+
     /// Whether the server read it after its first byte was sent, and before its response arrived.
     fn fits(&self, row: &Row, place: usize) -> bool {
         self.outside(row, place) <= self.error
@@ -304,8 +313,7 @@ fn at_shift(
     }
     let pair = |&index: &usize| {
         let nth = rows[index].carried?.nth;
-        let same = by_n.get(&nth.wrapping_add_signed(shift))?.iter().copied();
-        Some((index, same.min_by_key(|&place| timed.outside(&rows[index], place))?))
+        Some((index, timed.nearest(&rows[index], by_n.get(&nth.wrapping_add_signed(shift))?)?))
     };
     indices.iter().filter_map(pair).collect()
 }

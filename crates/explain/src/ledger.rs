@@ -3,6 +3,7 @@
 
 use export::requests::Row;
 use record::{Part, Phase, Served};
+use units::Nanos;
 
 use crate::place::Segment;
 use crate::queued_behind::{Behind, Others};
@@ -55,6 +56,9 @@ const OUTSIDE: [Part; Part::COUNT] = [
     Part::Yielded,
     Part::Throttled,
 ];
+
+/// The parts that a wait whose end is known is taken from, in this order.
+const ASLEEP: [Part; 4] = [Part::Network, Part::Other, Part::LoopWait, Part::Lock];
 
 impl Ledger {
     pub(crate) fn get(&self, segment: Segment) -> u64 {
@@ -144,7 +148,8 @@ impl Ledger {
             None => self.put(Segment::ToServerAndQueue, read - begin),
         }
         self.put_parts(done - read, at);
-        self.put(Segment::ToClient, end - done);
+        let is_held_back = at.served.waits.as_ref().is_some_and(|waits| waits.held_back);
+        self.put(if is_held_back { Segment::HeldBack } else { Segment::ToClient }, end - done);
     }
 
     /// On two clocks only lengths can be compared: what is not the server's time is the network's.
@@ -160,8 +165,12 @@ impl Ledger {
     /// Divides `length` of the socket queue by what occupied the thread that read it.
     fn put_queue(&mut self, length: u64, at: &AtServer<'_>) {
         let mut left = length;
+        let stopped = at.served.waits.as_ref().map_or(Nanos::ZERO, |waits| waits.stopped_unread);
+        let contended = at.served.socket_contended;
         let waits = [
-            (Segment::QueueRunQueue, at.served.socket_run_queue),
+            (Segment::QueueStopped, stopped),
+            (Segment::QueueRunQueue, contended),
+            (Segment::OwnRunQueue, at.served.socket_run_queue - contended),
             (Segment::QueueThrottled, at.served.socket_throttled),
         ];
         for (segment, waited) in waits {
@@ -181,11 +190,40 @@ impl Ledger {
             parts[part as usize] -= cut;
             outside -= cut;
         }
+        self.put_waits(&mut parts, at.served);
         let waits = std::mem::take(&mut parts[Part::LoopWait as usize]);
         for part in Part::ALL {
             self.put(Segment::of_part(part), parts[part as usize]);
         }
         self.put_behind(waits, at.behind.waits, Segment::LoopWait);
+    }
+
+    /// Takes from `parts` what is known of the waits in them.
+    fn put_waits(&mut self, parts: &mut [u64; Part::COUNT], served: &Served) {
+        let own = served.part(Part::RunQueue) - served.contended;
+        let own = own.0.min(parts[Part::RunQueue as usize]);
+        parts[Part::RunQueue as usize] -= own;
+        self.put(Segment::OwnRunQueue, own);
+        let Some(waits) = &served.waits else { return };
+        let owner = waits.owner.as_ref().map_or(Nanos::ZERO, |owner| owner.time);
+        // A lock whose owner is known stays a lock.
+        let of_lock = owner.0.min(parts[Part::Lock as usize]);
+        parts[Part::Lock as usize] -= of_lock;
+        self.put(Segment::Lock, of_lock);
+        let known = [
+            (Segment::Stopped, waits.stopped.0),
+            (Segment::Timer, waits.timer.0),
+            (Segment::Upstream, waits.upstream.0),
+            (Segment::OtherThread, owner.0 - of_lock),
+        ];
+        for (segment, mut left) in known {
+            for part in ASLEEP {
+                let taken = parts[part as usize].min(left);
+                parts[part as usize] -= taken;
+                left -= taken;
+                self.put(segment, taken);
+            }
+        }
     }
 
     /// Divides `length` of a wait by what the thread did for others; the rest is `plain`.

@@ -19,6 +19,7 @@ mod join;
 mod ledger;
 mod place;
 mod queued_behind;
+mod rule_table;
 mod rules;
 mod runtime;
 mod seconds;
@@ -27,7 +28,7 @@ mod view;
 
 pub use explanation::{Explanation, explain};
 pub use host::{HostRecord, Planted, Surroundings};
-pub use inputs::{Client, Server};
+pub use inputs::{Client, MOST_REQUESTS, Server};
 pub use place::{Place, Segment};
 pub use runtime::Runtime;
 pub use view::view;

@@ -17,8 +17,12 @@ units::named_enum! {
         SocketQueue = "socket_queue",
         /// The server's own work.
         HandlerCpu = "handler_cpu",
-        /// The server waited: for a disk, a lock, another server, a timer.
+        /// The server waited: for a disk, a lock, a timer.
         HandlerBlocked = "handler_blocked",
+        /// The server waited for another server that it had asked.
+        Upstream = "upstream",
+        /// The server was stopped by a signal or frozen.
+        Stopped = "stopped",
         /// Others had the CPUs that the server wanted.
         CpuContention = "cpu_contention",
         /// The server had used up its CPU quota.
@@ -59,6 +63,8 @@ units::named_enum! {
         QueueRunQueue = "queue_run_queue",
         /// Likewise, while that thread was out of its CPU quota.
         QueueThrottled = "queue_throttled",
+        /// Likewise, while that thread was stopped.
+        QueueStopped = "queue_stopped",
         /// Read or not yet, while its thread worked on other requests.
         BehindCpu = "behind_cpu",
         /// Likewise, while its thread was blocked for other requests.
@@ -72,17 +78,30 @@ units::named_enum! {
         OnCpu = "on_cpu",
         Stolen = "stolen",
         RunQueue = "run_queue",
+        /// Ready to run while no other process had the CPU: it was being woken, or waited for its own threads.
+        OwnRunQueue = "own_run_queue",
         Yielded = "yielded",
         Throttled = "throttled",
         Disk = "disk",
         Lock = "lock",
-        /// Its thread slept on another socket, or polled: for another server, or for a timer of its event loop.
+        /// It waited for the answer of another server that it had asked.
         Upstream = "upstream",
+        /// Its thread slept until a timer that it had set itself.
+        Timer = "timer",
+        /// Its thread was stopped.
+        Stopped = "stopped",
+        /// Its thread slept until another thread of the server woke it, not for a lock.
+        OtherThread = "other_thread",
+        /// Its thread slept on a socket or polled, and it is not known for what.
+        Polling = "polling",
         OtherBlocked = "other_blocked",
         /// No thread worked on it, and its thread did nothing else that was seen.
         LoopWait = "loop_wait",
         /// Server done → in the client's kernel.
         ToClient = "to_client",
+        /// The same, of a response whose end the server's kernel held back until the client had acknowledged its
+        /// beginning.
+        HeldBack = "held_back",
         /// Both directions together, if the offset between the two hosts' clocks is unknown.
         Network = "network",
         /// Server and network undivided: this request was not found at the server.
@@ -108,6 +127,7 @@ impl Segment {
             Segment::SocketQueue => "arrived, not read",
             Segment::QueueRunQueue => "not read: reader waits for a CPU",
             Segment::QueueThrottled => "not read: reader is throttled",
+            Segment::QueueStopped => "not read: reader is stopped",
             Segment::BehindCpu => "waits for others' work on its thread",
             Segment::BehindBlocked => "waits for others that are blocked",
             Segment::BehindRunQueue => "waits for others in the run queue",
@@ -115,15 +135,21 @@ impl Segment {
             Segment::BehindStolen => "waits for others: stolen CPU time",
             Segment::OnCpu => "the server works on it",
             Segment::Stolen => "interrupts, hypervisor",
-            Segment::RunQueue => "ready, but waits for a CPU",
+            Segment::RunQueue => "ready, but others have the CPU",
+            Segment::OwnRunQueue => "ready: being woken, or own threads",
             Segment::Yielded => "gave up the CPU",
             Segment::Throttled => "out of CPU quota",
             Segment::Disk => "blocked on a disk",
             Segment::Lock => "blocked on a lock",
-            Segment::Upstream => "on another socket, or polling",
+            Segment::Upstream => "another server that it has asked",
+            Segment::Timer => "sleeps by its own timer",
+            Segment::Stopped => "stopped by a signal, or frozen",
+            Segment::OtherThread => "another thread of the server",
+            Segment::Polling => "on a socket, or polling",
             Segment::OtherBlocked => "blocked: sleep, pipe, unknown",
             Segment::LoopWait => "no thread works on it",
             Segment::ToClient => "network, to the client",
+            Segment::HeldBack => "held back for an acknowledgment",
             Segment::Network => "network, both ways",
             Segment::ServerAndNetwork => "server and network, undivided",
             Segment::ClientLag => "client late to read it",
@@ -139,12 +165,19 @@ impl Segment {
             | Segment::Connect
             | Segment::ToServer
             | Segment::ToClient
+            | Segment::HeldBack
             | Segment::Network => Place::Network,
             Segment::SocketQueue => Place::SocketQueue,
-            Segment::OnCpu | Segment::BehindCpu | Segment::Yielded => Place::HandlerCpu,
+            Segment::OnCpu | Segment::BehindCpu | Segment::Yielded | Segment::OwnRunQueue => {
+                Place::HandlerCpu
+            }
+            Segment::Upstream => Place::Upstream,
+            Segment::Stopped | Segment::QueueStopped => Place::Stopped,
             Segment::Disk
             | Segment::Lock
-            | Segment::Upstream
+            | Segment::Timer
+            | Segment::OtherThread
+            | Segment::Polling
             | Segment::OtherBlocked
             | Segment::LoopWait
             | Segment::BehindBlocked => Place::HandlerBlocked,
@@ -182,7 +215,7 @@ impl Segment {
             Part::Throttled => Segment::Throttled,
             Part::Disk => Segment::Disk,
             Part::Lock => Segment::Lock,
-            Part::Network => Segment::Upstream,
+            Part::Network => Segment::Polling,
             Part::Other => Segment::OtherBlocked,
             Part::LoopWait => Segment::LoopWait,
         }

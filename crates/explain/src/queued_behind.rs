@@ -50,7 +50,13 @@ impl Others {
                 // The thread was busy with another request at that time, or idle.
                 Part::LoopWait => continue,
             };
-            self.put(kind, share(served.part(part).0));
+            let ns = served.part(part);
+            if part == Part::RunQueue {
+                self.put(Segment::BehindCpu, share((ns - served.contended).0));
+                self.put(kind, share(served.contended.0));
+            } else {
+                self.put(kind, share(ns.0));
+            }
         }
     }
 
@@ -142,7 +148,9 @@ impl Behind {
     fn wait_with(&mut self, first: &Served, arrived: u64) {
         let queued = first.read.0.saturating_sub(arrived);
         let run_queue = first.socket_run_queue.0.min(queued);
-        self.queue.put(Segment::BehindRunQueue, run_queue);
+        let contended = first.socket_contended.0.min(run_queue);
+        self.queue.put(Segment::BehindRunQueue, contended);
+        self.queue.put(Segment::BehindCpu, run_queue - contended);
         self.queue.put(Segment::BehindThrottled, first.socket_throttled.0.min(queued - run_queue));
     }
 }
@@ -172,6 +180,7 @@ mod tests {
         // The thread wakes up at 10 ms and reads three requests that arrived at 2, 3 and 4 ms.
         let mut requests = [served(2, 10, 11), served(3, 11, 12), served(4, 12, 13)];
         requests[0].socket_run_queue = Nanos::from_millis(5);
+        requests[0].socket_contended = Nanos::from_millis(5);
         requests[0].socket_throttled = Nanos::from_millis(3);
         let threads = Threads::new(&requests);
         for (place, throttled, worked) in [(1, 2_000_000, 1_000_000), (2, 1_000_000, 2_000_000)] {

@@ -1,4 +1,4 @@
-//! Sentences that name the cause with its figures. The rules are data: a condition and words.
+//! Sentences that name the cause with its figures, by the rules of [`crate::rule_table`].
 //!
 //! First the time of the scope is added up by place. A place with a sufficient share gets the first rule of the table
 //! for this place whose segment is the largest and whose fact is true. The place with the most time is to blame, if it
@@ -12,288 +12,7 @@ use units::{Nanos, percent};
 
 use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
-
-/// What a rule can require in addition to the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fact {
-    Any,
-    /// It is known which process ran while the server's threads waited for a CPU.
-    Culprit,
-    /// It is only known which process used the most CPU time on the host at that time.
-    Busiest,
-    /// The client's own meter was stalled too.
-    OwnStall,
-    /// Client and server were joined by time alone: there is something between them, such as a relay.
-    Between,
-    /// Listen queues of this host dropped connections while connects hung.
-    ListenDrops,
-    /// There is no record of a server.
-    NoServer,
-}
-
-/// A rule of the table.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
-    pub(crate) id: &'static str,
-    pub(crate) place: Place,
-    /// The segment that must have most of the place's time; empty for any.
-    pub(crate) lead: &'static [Segment],
-    pub(crate) fact: Fact,
-    /// `{share}`, `{mean}` per request, `{lead}` of the leading segment per request, `{culprit}`, `{busiest}`, `{stall}`,
-    /// `{drops}`, `{pauses}`.
-    pub(crate) words: &'static str,
-}
-
-const fn rule(
-    id: &'static str,
-    place: Place,
-    lead: &'static [Segment],
-    fact: Fact,
-    words: &'static str,
-) -> Rule {
-    Rule { id, place, lead, fact, words }
-}
-
-pub(crate) const RULES: &[Rule] = &[
-    rule(
-        "client-stalled",
-        Place::Client,
-        &[],
-        Fact::OwnStall,
-        "The load generator was stalled: for {mean} per request, {share}, it neither started requests nor read responses that had arrived; its own meter was stalled as well, for up to {stall}.",
-    ),
-    rule(
-        "client-late-to-send",
-        Place::Client,
-        &[Segment::ScheduleLag],
-        Fact::Any,
-        "The load generator fell behind schedule by {mean} per request, {share}, of which {lead} is schedule_lag; the server had not received the requests yet.",
-    ),
-    rule(
-        "client-late-to-read",
-        Place::Client,
-        &[Segment::ClientLag],
-        Fact::Any,
-        "The load generator read responses late: {mean} per request, {share}, of which {lead} is client_lag, the time after they had arrived in its kernel.",
-    ),
-    rule(
-        "host-stolen",
-        Place::Platform,
-        &[Segment::Stolen, Segment::BehindStolen],
-        Fact::Any,
-        "The server's host lost CPU time: interrupts or the hypervisor took {mean} per request, {share}.",
-    ),
-    rule(
-        "host-stalled",
-        Place::Platform,
-        &[],
-        Fact::Any,
-        "The host was stalled: {mean} per request, {share}, is within stalls of up to {stall} in the hiccup record.",
-    ),
-    rule(
-        "runtime-paused",
-        Place::Runtime,
-        &[],
-        Fact::Any,
-        "The server's JVM was paused: {mean} per request, {share}, is within {pauses}.",
-    ),
-    rule(
-        "network-between",
-        Place::Network,
-        &[],
-        Fact::Between,
-        "The path between client and server is slow: {mean} per request, {share}. It includes a relay or address translation, because the two ends of the connections differ.",
-    ),
-    rule(
-        "network-there",
-        Place::Network,
-        &[Segment::ToServer],
-        Fact::Any,
-        "The network to the server is slow: {mean} per request, {share}, of which {lead} from sent to arrived in the server's kernel.",
-    ),
-    rule(
-        "network-back",
-        Place::Network,
-        &[Segment::ToClient],
-        Fact::Any,
-        "The network from the server is slow: {mean} per request, {share}, of which {lead} from the server's last write to the client's kernel.",
-    ),
-    rule(
-        "network-lookup",
-        Place::Network,
-        &[Segment::Resolve],
-        Fact::Any,
-        "Name lookups are slow: {lead} per request, {share} with the rest of the network's time.",
-    ),
-    rule(
-        "network-connect",
-        Place::Network,
-        &[Segment::Connect],
-        Fact::Any,
-        "TCP connects are slow: {lead} per request, {share} with the rest of the network's time; check for lost packets, and for a full listen queue at the server.",
-    ),
-    rule(
-        "network-both-ways",
-        Place::Network,
-        &[],
-        Fact::Any,
-        "The network is slow: {mean} per request, {share}, was spent neither in the client nor in the server.",
-    ),
-    rule(
-        "listen-queue",
-        Place::SocketQueue,
-        &[Segment::Connect],
-        Fact::ListenDrops,
-        "The server does not accept connections fast enough: connects take {lead} per request, {share}, and in that time {drops} connections were dropped by a full listen queue on this host.",
-    ),
-    rule(
-        "socket-queue",
-        Place::SocketQueue,
-        &[],
-        Fact::Any,
-        "The server reads late: requests waited {mean} in its socket buffers, {share}, while the thread that reads them worked on no other request.",
-    ),
-    rule(
-        "cpu-behind",
-        Place::HandlerCpu,
-        &[Segment::BehindCpu],
-        Fact::Any,
-        "The server's thread works on other requests: each request waits {lead} for their CPU time; with its own CPU time {mean}, {share}.",
-    ),
-    rule(
-        "cpu-yields",
-        Place::HandlerCpu,
-        &[Segment::Yielded],
-        Fact::Any,
-        "The server gives up the CPU voluntarily (sched_yield): {lead} per request, {share} with its work.",
-    ),
-    rule(
-        "cpu-handler",
-        Place::HandlerCpu,
-        &[],
-        Fact::Any,
-        "The server's own work: {mean} of CPU time per request, {share}.",
-    ),
-    rule(
-        "blocked-disk",
-        Place::HandlerBlocked,
-        &[Segment::Disk],
-        Fact::Any,
-        "The server waits for its disk: {lead} per request; blocked in total {mean}, {share}.",
-    ),
-    rule(
-        "blocked-lock",
-        Place::HandlerBlocked,
-        &[Segment::Lock],
-        Fact::Any,
-        "The server waits for a lock: {lead} per request; blocked in total {mean}, {share}.",
-    ),
-    rule(
-        "blocked-upstream",
-        Place::HandlerBlocked,
-        &[Segment::Upstream],
-        Fact::Any,
-        "The server waits for another server, or for a timer of its event loop: {lead} per request on another socket or polling; blocked in total {mean}, {share}.",
-    ),
-    rule(
-        "blocked-behind",
-        Place::HandlerBlocked,
-        &[Segment::BehindBlocked],
-        Fact::Any,
-        "The server's thread is blocked by other requests: each request waits {lead} for them; with its own waits {mean}, {share}.",
-    ),
-    rule(
-        "blocked-loop",
-        Place::HandlerBlocked,
-        &[Segment::LoopWait],
-        Fact::Any,
-        "For {lead}, no thread of the server works on the request: it waits for a timer, a pool or another server; blocked in total {mean}, {share}.",
-    ),
-    rule(
-        "blocked-other",
-        Place::HandlerBlocked,
-        &[],
-        Fact::Any,
-        "The server's handler sleeps or is blocked: {mean} per request, {share}; not on a disk, a lock or a socket.",
-    ),
-    rule(
-        "contention-by",
-        Place::CpuContention,
-        &[],
-        Fact::Culprit,
-        "The server waits for a CPU: {mean} per request, {share}, ready to run while other processes ran, most of all {culprit}.",
-    ),
-    rule(
-        "contention-busy",
-        Place::CpuContention,
-        &[],
-        Fact::Busiest,
-        "The server waits for a CPU: {mean} per request, {share}, ready to run while other processes ran; the process with the most CPU time on this host was {busiest}.",
-    ),
-    rule(
-        "contention",
-        Place::CpuContention,
-        &[],
-        Fact::Any,
-        "The server waits for a CPU: {mean} per request, {share}, ready to run while other processes ran.",
-    ),
-    rule(
-        "throttled",
-        Place::Throttled,
-        &[],
-        Fact::Any,
-        "The server's control group was throttled by its CPU quota: {mean} per request, {share}; raise cpu.max.",
-    ),
-    rule(
-        "pool",
-        Place::Pool,
-        &[],
-        Fact::Any,
-        "Requests wait for a connection of the client's pool: {mean} per request, {share}. The pool is too small for this load, or the server is too slow for this pool.",
-    ),
-    rule(
-        "no-server",
-        Place::Undecided,
-        &[Segment::ServerAndNetwork],
-        Fact::NoServer,
-        "Server or network: {lead} per request, {share}; without a record of `parallax watch` they cannot be separated.",
-    ),
-    rule(
-        "not-seen",
-        Place::Undecided,
-        &[Segment::ServerAndNetwork],
-        Fact::Any,
-        "Server or network: {lead} per request, {share}; `parallax watch` did not see or keep these requests at the server.",
-    ),
-    rule(
-        "no-arrival",
-        Place::Undecided,
-        &[Segment::ToServerAndQueue],
-        Fact::Any,
-        "The network, or a server that reads late: {lead} per request, {share}; without arrival timestamps at the server they cannot be separated.",
-    ),
-    rule(
-        "waits-unseen",
-        Place::Undecided,
-        &[Segment::SocketQueue, Segment::LoopWait],
-        Fact::Any,
-        "Requests wait at the server for {lead} while none of its threads is seen to work on them; {mean} with the rest of the undecided time, {share}. The threads may have been busy with requests that were not kept: use `watch --requests all`.",
-    ),
-    rule(
-        "sending",
-        Place::Undecided,
-        &[Segment::Send],
-        Fact::Any,
-        "The client's kernel takes requests slowly: {lead} per request, {share}; the network is slow or the server does not read.",
-    ),
-    rule(
-        "opening",
-        Place::Undecided,
-        &[],
-        Fact::Any,
-        "Opening connections is slow (handshake, login): {mean} per request, {share}; keep connections open, or look at the server.",
-    ),
-];
+use crate::rule_table::{Fact, RULES};
 
 /// What is known in addition to the time.
 #[derive(Debug, Clone, Default)]
@@ -302,6 +21,12 @@ pub(crate) struct Facts {
     pub(crate) culprit: Option<String>,
     /// `make (pid 78) with 3.2 s`.
     pub(crate) busiest: Option<String>,
+    /// `worker (tid 80), which served "COMMIT"`.
+    pub(crate) owner: Option<String>,
+    /// `10.0.0.9:3306`.
+    pub(crate) upstream: Option<String>,
+    /// `SIGSTOP`.
+    pub(crate) stop: Option<String>,
     pub(crate) own_stall: Option<Nanos>,
     pub(crate) host_stall: Option<Nanos>,
     pub(crate) between: bool,
@@ -330,6 +55,9 @@ impl Facts {
             Fact::Between => self.between,
             Fact::ListenDrops => self.listen_drops > 0,
             Fact::NoServer => self.no_server,
+            Fact::Owner => self.owner.is_some(),
+            Fact::Upstream => self.upstream.is_some(),
+            Fact::Stop => self.stop.is_some(),
         }
     }
 }
@@ -401,6 +129,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
     let sentences: Vec<_> = ranked
         .iter()
         .filter(|(_, (ns, ..))| share(*ns) >= MENTIONED)
+        .filter(|(place, _)| *place != Place::CpuContention || lacks_cpu(sums))
         .filter_map(|&(place, (ns, lead, lead_ns))| {
             let rule = RULES.iter().find(|rule| {
                 let leads = rule.lead.is_empty() || lead.is_some_and(|lead| rule.lead.contains(&lead));
@@ -417,6 +146,9 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 ("drops", Value::Count(facts.listen_drops).into()),
                 ("culprit", facts.culprit.as_deref().unwrap_or_default().into()),
                 ("busiest", facts.busiest.as_deref().unwrap_or_default().into()),
+                ("owner", facts.owner.as_deref().unwrap_or_default().into()),
+                ("upstream", facts.upstream.as_deref().unwrap_or_default().into()),
+                ("stop", facts.stop.as_deref().unwrap_or_default().into()),
                 ("pauses", facts.pauses.as_deref().unwrap_or("its pauses").into()),
                 ("stall", stall.unwrap_or_default().into()),
             ];
@@ -442,6 +174,14 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
         places: ranked.iter().map(|(place, (ns, ..))| (place.name(), share(*ns))).collect(),
     };
     (blame, sentences)
+}
+
+/// Whether the server's threads had a CPU for less than two thirds of the time in which they wanted one. On a host that
+/// does something else now and then, they wait for a moment, and nobody has to look for a culprit.
+fn lacks_cpu(sums: &Ledger) -> bool {
+    let all = |segments: &[Segment]| segments.iter().map(|&one| u128::from(sums.get(one))).sum::<u128>();
+    let waited = all(&[Segment::RunQueue, Segment::QueueRunQueue, Segment::BehindRunQueue]);
+    waited * 2 >= all(&[Segment::OnCpu, Segment::BehindCpu])
 }
 
 fn chained(place: Place, facts: &Facts) -> u64 {

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -21,14 +22,20 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use thiserror::Error;
 
+use crate::pages;
+
 /// Rows per row group: at about 200 bytes each, 13 megabytes.
 pub(crate) const GROUP: usize = 65_536;
 
-/// Files of this program have [`GROUP`] rows per group.
-const LONGEST_GROUP: i64 = 1 << 20;
+/// Files of this program have [`GROUP`] rows per group, and a decoded group takes about 500 bytes per row. Files that
+/// other programs rewrote, such as DuckDB, may have somewhat larger groups.
+const LONGEST_GROUP: i64 = 1 << 17;
 
 /// Maximum size of a column of a group when unpacked: 64 bytes per row.
 const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
+
+/// Maximum size of a column of a group in the file: what hardly repeats becomes a little longer by compression.
+const LARGEST_PACKED: u64 = 2 * LARGEST_COLUMN as u64;
 
 /// Minimum bytes per row in a file: its four numbers that hardly repeat take four bytes each, after compression. A file
 /// with more rows was made to fill a reader's memory.
@@ -166,14 +173,18 @@ fn next<'a, W: Write + Send>(
 /// A file open for reading.
 pub(crate) struct RowsFile {
     reader: SerializedFileReader<File>,
+    file: File,
     length: u64,
+    /// As many as the footer announces.
+    pub(crate) rows: u64,
 }
 
 impl RowsFile {
     /// Reads the footer, which has the number of rows: more than `most` are refused before one is decoded.
     pub(crate) fn open(file: File, most: u64) -> Result<RowsFile, RowsError> {
         let length = file.metadata().map_err(|error| ParquetError::External(error.into()))?.len();
-        let reader = contained(|| Ok(SerializedFileReader::new(file)?))?;
+        let own = file.try_clone().map_err(|error| ParquetError::External(error.into()))?;
+        let reader = contained(|| Ok(SerializedFileReader::new(own)?))?;
         let groups = reader.metadata().row_groups().iter();
         let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
         let rows = rows.fold(0, u64::saturating_add);
@@ -183,7 +194,7 @@ impl RowsFile {
         if rows.saturating_mul(LEAST_ROW) > length {
             return Err(damaged(format!("it announces {rows} rows in {length} bytes")));
         }
-        Ok(RowsFile { reader, length })
+        Ok(RowsFile { reader, file, length, rows })
     }
 
     /// The value in the file's metadata under `parallax.<key>`.
@@ -193,12 +204,19 @@ impl RowsFile {
         fact.value.as_deref()
     }
 
-    /// Whether the column is within the file, which the library does not check.
+    /// Whether the column is within the file and its pages are no larger than columns of this program, neither of which
+    /// the library checks.
     fn holds(&self, column: &ColumnChunkMetaData) -> bool {
         let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-        let begin = u64::try_from(begin.min(column.data_page_offset())).ok();
-        let end = begin.zip(u64::try_from(column.compressed_size()).ok());
-        end.and_then(|(begin, length)| begin.checked_add(length)).is_some_and(|end| end <= self.length)
+        let begin = u64::try_from(begin.min(column.data_page_offset()));
+        let (Ok(begin), Ok(length)) = (begin, u64::try_from(column.compressed_size())) else { return false };
+        let is_within = begin.checked_add(length).is_some_and(|end| end <= self.length);
+        if !is_within || length > LARGEST_PACKED {
+            return false;
+        }
+        let mut bytes = vec![0; length as usize];
+        self.file.read_exact_at(&mut bytes, begin).is_ok()
+            && pages::are_bounded(&bytes, LARGEST_COLUMN as u64)
     }
 
     /// Reads each row group in turn.
@@ -346,6 +364,24 @@ mod tests {
         writer.close().unwrap();
         (&file).seek(SeekFrom::Start(0)).unwrap();
         file
+    }
+
+    /// If this fails, the columns of one group of a few megabytes take a gigabyte when they are decoded.
+    #[test]
+    fn a_group_is_bounded() {
+        let file = alike(1);
+        let length = file.metadata().unwrap().len();
+        let rows = RowsFile {
+            reader: SerializedFileReader::new(file.try_clone().unwrap()).unwrap(),
+            file,
+            length,
+            rows: 1,
+        };
+        let used = allocation_counter::measure(|| {
+            let refused = rows.each_group(|group| group.required::<Int64Type>("n").map(drop)).unwrap_err();
+            assert!(refused.to_string().starts_with("a group of 524288 rows is not from"), "{refused}");
+        });
+        assert!(used.bytes_max < 1 << 20, "{used:?}");
     }
 
     /// If this fails, a file of a few kilobytes uses gigabytes of memory when it is explained.

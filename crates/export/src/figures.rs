@@ -16,7 +16,11 @@ pub(crate) fn counters(total: &Interval) -> [Counter; 9] {
         ("received_bytes", "Bytes received.", counts.bytes_received),
         ("body_bytes", "Bytes of response bodies.", counts.body_bytes),
         ("connections_opened", "Connections opened.", counts.connections_opened),
-        ("idle_closes", "Connections that the peer closed while no request was on them.", counts.idle_closes),
+        (
+            "idle_closes",
+            "Connections that ended while idle: closed by the peer, or with bytes after a response.",
+            counts.idle_closes,
+        ),
         ("unstamped_responses", "Ok responses without kernel timestamps.", counts.unstamped),
         ("moved_stamps", "Timestamps moved by over a microsecond to keep their order.", counts.stamps_moved),
     ]

@@ -3,16 +3,19 @@
 //! One module per tool. The input is untrusted: its size is bounded by the caller, every number is checked, and an
 //! error names the line. A missing figure is absent; an impossible figure is an error.
 
+mod ab;
 mod hey;
 mod k6;
 mod oha;
+mod pgbench;
+mod sysbench;
 mod text;
 mod values;
 mod vegeta;
 mod wrk;
 
 use record::document::{Envelope, Finding, RecordKind, State, Time, Verdict, VerdictWord};
-use record::import::{Import, Imported, ImportedQuantile, ImportedResults, ImportedTime};
+use record::import::{Import, Imported, ImportedInterval, ImportedQuantile, ImportedResults, ImportedTime};
 use record::{Check, LogLine};
 use stats::needed_samples;
 use thiserror::Error;
@@ -21,6 +24,9 @@ use values::Values;
 
 /// Maximum bytes that are read of a file.
 pub const LONGEST: u64 = 256 << 20;
+
+/// A day of seconds.
+const MOST_INTERVALS: usize = 86_400;
 
 /// More different errors than this are not a useful list.
 const MOST_ERRORS: usize = 1_000;
@@ -41,6 +47,12 @@ units::named_enum! {
         K6 = "k6",
         /// vegeta.
         Vegeta = "vegeta",
+        /// sysbench, with any of its scripts for databases.
+        Sysbench = "sysbench",
+        /// pgbench.
+        Pgbench = "pgbench",
+        /// ab, ApacheBench.
+        Ab = "ab",
     }
 }
 
@@ -48,7 +60,7 @@ units::named_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImportError {
     #[error(
-        "the tool that produced this was not recognized; give it with --from: wrk2, wrk, hey, oha, k6 or vegeta"
+        "the tool that produced this was not recognized; give it with --from: wrk2, wrk, hey, oha, k6, vegeta, sysbench, pgbench or ab"
     )]
     Unknown,
     #[error("it is not UTF-8 text from byte {at} on; import the tool's own output")]
@@ -92,6 +104,9 @@ pub fn parse(bytes: &[u8], tool: Option<Tool>) -> Result<Parsed, ImportError> {
         Tool::Oha => oha::parse(text),
         Tool::K6 => k6::parse(text),
         Tool::Vegeta => vegeta::parse(text),
+        Tool::Sysbench => sysbench::parse(text),
+        Tool::Pgbench => pgbench::parse(text),
+        Tool::Ab => ab::parse(text),
     }?;
     parsed.results.throughput_per_s = parsed.results.throughput_per_s.or(throughput(&parsed.results));
     for time in &mut parsed.results.times {
@@ -124,12 +139,32 @@ fn detect(text: &str) -> Option<Tool> {
         };
     }
     match () {
+        () if begin.starts_with("sysbench ") => Some(Tool::Sysbench),
+        () if begin.starts_with("pgbench (") => Some(Tool::Pgbench),
+        () if has("ApacheBench, Version") => Some(Tool::Ab),
         () if has("Thread Stats") => Some(Tool::Wrk),
         () if has("Success rate:") => Some(Tool::Oha),
         () if has("Summary:") && has("Requests/sec:") => Some(Tool::Hey),
         () if vegeta::is_csv(begin.lines().next().unwrap_or("")) => Some(Tool::Vegeta),
         () => None,
     }
+}
+
+/// Adds an interval of the output, if `line` is one.
+fn push(
+    results: &mut ImportedResults,
+    line: text::Line<'_>,
+    interval: Option<ImportedInterval>,
+) -> Result<(), ImportError> {
+    let Some(interval) = interval else { return Ok(()) };
+    if results.intervals.last().is_some_and(|last| last.end_ns >= interval.end_ns) {
+        return Err(line.wrong("an interval that does not end after the one before"));
+    }
+    if results.intervals.len() >= MOST_INTERVALS {
+        return Err(line.wrong(format!("over {MOST_INTERVALS} intervals")));
+    }
+    results.intervals.push(interval);
+    Ok(())
 }
 
 /// Keeps a percentile only if the sample is large enough, whichever program computed it.

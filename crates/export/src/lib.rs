@@ -10,10 +10,14 @@ pub mod hlog;
 pub mod import;
 pub mod k6;
 pub mod otlp;
+mod pages;
+pub mod pictures;
 pub mod prometheus;
+pub mod recording;
 pub mod requests;
 pub mod rows;
 pub mod served;
+mod served_waits;
 mod snapshot;
 
 pub use columns::RowsError;

@@ -8,8 +8,12 @@ use std::fmt::Write as _;
 
 use record::{Durations, Second};
 
+mod watch;
+
 use crate::figures::{Family, counters, families, targets};
 use crate::snapshot::Snapshot;
+
+pub use watch::{StatementNames, StatementSeries, WatchSnapshot, render_watch};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 /// The two forms of the text.
@@ -193,6 +197,15 @@ impl Exposition {
     fn gauge(&mut self, name: &str, help: &str, value: &str) {
         self.family(name, "gauge", help);
         self.sample(name, &[], value);
+    }
+
+    /// A counter of time.
+    fn seconds_counter(&mut self, name: &str, help: &str, rows: &[(&[(&'static str, &str)], u64)]) {
+        let total = format!("{name}_total");
+        self.family(if self.form == Form::OpenMetrics { name } else { &total }, "counter", help);
+        for (labels, ns) in rows {
+            self.sample(&total, labels, &seconds(u128::from(*ns)));
+        }
     }
 
     /// The family name of a counter has the suffix in one form and not in the other; its samples always have it.

@@ -14,7 +14,7 @@ use crate::columns::{Open, RowsWriter, begin, optional, required};
 mod reader;
 
 pub(crate) use reader::address;
-pub use reader::{Row, Rows, read};
+pub use reader::{Row, Rows, read, read_all};
 
 /// Few distinct texts, so each is written once per row group.
 const TEXTS: [&str; 6] = ["target", "local", "server", "outcome", "failed_in", "blame"];

@@ -8,19 +8,21 @@ use std::net::SocketAddr;
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use record::{Culprit, Part, Protocol, Served, escape_text};
+use record::{Culprit, Part, Protocol, Rows, Served, Sleep, escape_text};
 use units::Nanos;
 
 use crate::columns::{
     Group, Open, RowsError, RowsFile, RowsWriter, begin, damaged, optional, required, text, unsigned,
 };
 use crate::requests::address;
+use crate::served_waits::{self, WaitColumns};
 
 /// Few distinct texts, so each is written once per row group.
-const TEXTS: [&str; 4] = ["peer", "local", "protocol", "culprit_comm"];
+const TEXTS: [&str; 7] =
+    ["peer", "local", "protocol", "culprit_comm", "stopped_by", "upstream", "owner_comm"];
 
 /// The kernel's thread names have 15 bytes, each of which may be escaped.
-const LONGEST_COMM: usize = 15 * 6;
+pub(crate) const LONGEST_COMM: usize = 15 * 6;
 
 /// Facts about the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +90,9 @@ fn columns<W: Write + Send>(
     required::<_, Int64Type, _>(group, rows, |row| row.n.cast_signed())?;
     required::<_, ByteArrayType, _>(group, rows, |row| ByteArray::from(row.protocol.name()))?;
     required::<_, Int32Type, _>(group, rows, |row| row.digest.cast_signed())?;
+    optional::<_, Int32Type, _>(group, rows, |row| Some(row.session.cast_signed()))?;
+    optional::<_, Int64Type, _>(group, rows, |row| Some(row.rows?.sent.cast_signed()))?;
+    optional::<_, Int64Type, _>(group, rows, |row| Some(row.rows?.affected.cast_signed()))?;
     optional::<_, Int32Type, _>(group, rows, |row| row.status.map(i32::from))?;
     optional::<_, Int64Type, _>(group, rows, |row| row.class)?;
     optional::<_, Int64Type, _>(group, rows, |row| row.arrived.map(at))?;
@@ -107,12 +112,16 @@ fn columns<W: Write + Send>(
         Some(ByteArray::from(row.culprit.as_ref()?.comm.as_str()))
     })?;
     optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| culprit.time.0))?;
+    optional::<_, Int64Type, _>(group, rows, |row| Some(i64::from(row.sleep?.call)))?;
+    optional::<_, Int64Type, _>(group, rows, |row| Some(i64::from(row.sleep?.fd?)))?;
+    optional::<_, Int64Type, _>(group, rows, |row| Some(row.sleep?.time.0.cast_signed()))?;
     required::<_, Int64Type, _>(group, rows, |row| i64::from(row.pid))?;
     required::<_, Int64Type, _>(group, rows, |row| i64::from(row.tid))?;
     required::<_, Int32Type, _>(group, rows, |row| i32::from(row.hand_offs))?;
+    optional::<_, Int32Type, _>(group, rows, |row| Some(row.statements.cast_signed()))?;
     required::<_, Int64Type, _>(group, rows, |row| row.request_bytes.cast_signed())?;
     required::<_, Int64Type, _>(group, rows, |row| row.response_bytes.cast_signed())?;
-    Ok(())
+    served_waits::write(group, rows)
 }
 
 fn schema() -> String {
@@ -125,6 +134,9 @@ fn schema() -> String {
             required int64 n;
             required binary protocol (STRING);
             required int32 digest;
+            optional int32 session;
+            optional int64 rows_sent;
+            optional int64 rows_affected;
             optional int32 status;
             optional int64 class;
             optional int64 arrived_ns;
@@ -140,12 +152,18 @@ fn schema() -> String {
             optional int64 culprit_pid;
             optional binary culprit_comm (STRING);
             optional int64 culprit_ns;
+            optional int64 sleep_call;
+            optional int64 sleep_fd;
+            optional int64 sleep_ns;
             required int64 pid;
             required int64 tid;
             required int32 hand_offs;
+            optional int32 statements;
             required int64 request_bytes;
             required int64 response_bytes;
-        }}"
+            {}
+        }}",
+        served_waits::SCHEMA
     )
 }
 
@@ -159,8 +177,23 @@ fn schema() -> String {
 /// # Cost
 ///
 /// One pass; the memory of one row group, about 30 MB.
-pub fn read(file: File, most: u64, zero: Nanos, mut take: impl FnMut(Served)) -> Result<u64, RowsError> {
+pub fn read(file: File, most: u64, zero: Nanos, take: impl FnMut(Served)) -> Result<u64, RowsError> {
+    each_row(&RowsFile::open(file, most)?, zero, take)
+}
+
+/// All requests of `file`, in the file's order, in as much memory as they need.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_all(file: File, most: u64, zero: Nanos) -> Result<Vec<Served>, RowsError> {
     let file = RowsFile::open(file, most)?;
+    let mut kept = Vec::with_capacity(usize::try_from(file.rows).unwrap_or(0));
+    each_row(&file, zero, |request| kept.push(request))?;
+    Ok(kept)
+}
+
+fn each_row(file: &RowsFile, zero: Nanos, mut take: impl FnMut(Served)) -> Result<u64, RowsError> {
     let mut rows = 0;
     file.each_group(|group| {
         let columns = Columns::of(group)?;
@@ -179,11 +212,15 @@ struct Columns {
     long_optional: Vec<(&'static str, Vec<Option<i64>>)>,
     short: Vec<(&'static str, Vec<i32>)>,
     status: Vec<Option<i32>>,
+    session: Vec<Option<i32>>,
     parts: [Vec<i64>; Part::COUNT],
     peer: Vec<Option<ByteArray>>,
     local: Vec<Option<ByteArray>>,
     protocol: Vec<ByteArray>,
     culprit_comm: Vec<Option<ByteArray>>,
+    waits: WaitColumns,
+    /// `None` in a file of before there was such a column.
+    statements: Option<Vec<Option<i32>>>,
 }
 
 const LONG: [&str; 12] = [
@@ -201,7 +238,17 @@ const LONG: [&str; 12] = [
     "response_bytes",
 ];
 
-const LONG_OPTIONAL: [&str; 4] = ["class", "arrived_ns", "culprit_pid", "culprit_ns"];
+const LONG_OPTIONAL: [&str; 9] = [
+    "class",
+    "arrived_ns",
+    "culprit_pid",
+    "culprit_ns",
+    "rows_sent",
+    "rows_affected",
+    "sleep_call",
+    "sleep_fd",
+    "sleep_ns",
+];
 
 const SHORT: [&str; 3] = ["digest", "preemptions", "hand_offs"];
 
@@ -220,11 +267,14 @@ impl Columns {
             long_optional: long_optional.collect::<Result<_, RowsError>>()?,
             short: short.collect::<Result<_, RowsError>>()?,
             status: group.optional::<Int32Type>("status")?,
+            session: group.optional::<Int32Type>("session")?,
             parts,
             peer: group.optional::<ByteArrayType>("peer")?,
             local: group.optional::<ByteArrayType>("local")?,
             protocol: group.required::<ByteArrayType>("protocol")?,
             culprit_comm: group.optional::<ByteArrayType>("culprit_comm")?,
+            waits: WaitColumns::of(group)?,
+            statements: group.column::<Int32Type>("statements")?,
         })
     }
 
@@ -240,6 +290,10 @@ impl Columns {
         let end =
             |bytes: &Option<ByteArray>, name| bytes.as_ref().map(|bytes| address(bytes, name)).transpose();
         let protocol = text(&self.protocol[at], "protocol")?;
+        let socket_run_queue = Nanos(number("socket_run_queue_ns")?);
+        let [contended, socket_contended] =
+            self.waits.contended(at, [parts[Part::RunQueue as usize], socket_run_queue])?;
+        let statements = self.statements.as_ref().and_then(|statements| statements[at]);
         let served = Served {
             connection: number("connection")?,
             peer: end(&self.peer[at], "peer")?,
@@ -247,7 +301,7 @@ impl Columns {
             n: number("n")?,
             arrived: find(&self.long_optional, "arrived_ns")[at].map(instant),
             read: instant(long("read_ns")),
-            socket_run_queue: Nanos(number("socket_run_queue_ns")?),
+            socket_run_queue,
             socket_throttled: Nanos(number("socket_throttled_ns")?),
             first_sent: instant(long("first_sent_ns")),
             done: instant(long("done_ns")),
@@ -255,14 +309,22 @@ impl Columns {
             preempted: Nanos(number("preempted_ns")?),
             preemptions: short("preemptions"),
             culprit: self.culprit(at)?,
+            contended,
+            socket_contended,
+            waits: self.waits.row(at)?.map(Box::new),
             pid: narrow(long("pid"), "pid")?,
             tid: narrow(long("tid"), "tid")?,
             hand_offs: narrow(i64::from(short("hand_offs")), "hand_offs")?,
             protocol: Protocol::from_name(protocol)
                 .ok_or_else(|| damaged(format!("`{}` is not known as a protocol", escape_text(protocol))))?,
             digest: short("digest"),
+            // Files of earlier versions do not have it.
+            session: self.session[at].map_or(0, i32::cast_unsigned),
+            rows: self.rows(at)?,
+            sleep: self.sleep(at)?,
             status: self.status[at].map(|status| narrow(i64::from(status), "status")).transpose()?,
             class: find(&self.long_optional, "class")[at],
+            statements: statements.map_or(1, i32::cast_unsigned),
             request_bytes: number("request_bytes")?,
             response_bytes: number("response_bytes")?,
         };
@@ -273,6 +335,23 @@ impl Columns {
             )));
         }
         Ok(served)
+    }
+
+    fn rows(&self, at: usize) -> Result<Option<Rows>, RowsError> {
+        let optional = |name: &str| find(&self.long_optional, name)[at];
+        let (Some(sent), Some(affected)) = (optional("rows_sent"), optional("rows_affected")) else {
+            return Ok(None);
+        };
+        Ok(Some(Rows { sent: unsigned(sent, "rows_sent")?, affected: unsigned(affected, "rows_affected")? }))
+    }
+
+    fn sleep(&self, at: usize) -> Result<Option<Sleep>, RowsError> {
+        let optional = |name: &str| find(&self.long_optional, name)[at];
+        let (Some(call), Some(time)) = (optional("sleep_call"), optional("sleep_ns")) else {
+            return Ok(None);
+        };
+        let fd = optional("sleep_fd").map(|fd| narrow(fd, "sleep_fd")).transpose()?;
+        Ok(Some(Sleep { call: narrow(call, "sleep_call")?, fd, time: Nanos(unsigned(time, "sleep_ns")?) }))
     }
 
     fn culprit(&self, at: usize) -> Result<Option<Culprit>, RowsError> {
@@ -296,7 +375,7 @@ fn find<'a, T>(columns: &'a [(&'static str, Vec<T>)], name: &str) -> &'a [T] {
     &column.expect("every name asked for is in the lists above").1
 }
 
-fn narrow<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, RowsError> {
+pub(crate) fn narrow<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, RowsError> {
     T::try_from(value).map_err(|_| damaged(format!("{name} is {value}")))
 }
 
@@ -305,6 +384,7 @@ mod tests {
     use std::io::{Read, Seek, SeekFrom};
 
     use proptest::prelude::*;
+    use record::{Owner, Stop, Waits};
 
     use super::*;
     use crate::columns::GROUP;
@@ -332,15 +412,40 @@ mod tests {
                 comm: "hog".to_owned(),
                 time: Nanos(9),
             }),
+            contended: Nanos(300),
+            socket_contended: Nanos::ZERO,
+            waits: n.is_multiple_of(4).then(|| Box::new(waits(n))),
             pid: 10,
             tid: 11,
             hand_offs: u16::MAX,
             protocol: Protocol::ALL[(n % 6) as usize],
             digest: u32::MAX,
+            session: 9,
+            rows: n.is_multiple_of(3).then_some(Rows { sent: 5, affected: n }),
+            sleep: n.is_multiple_of(4).then(|| Sleep {
+                call: 202,
+                fd: n.is_multiple_of(8).then_some(17),
+                time: Nanos(3),
+            }),
             status: (n % 2 == 1).then_some(503),
             class: n.is_multiple_of(7).then_some(-1),
             request_bytes: 100,
+            statements: 1,
             response_bytes: 200,
+        }
+    }
+
+    fn waits(n: u64) -> Waits {
+        let owner = Owner { tid: 12, comm: "owner".to_owned(), digest: Some(3), time: Nanos(30) };
+        Waits {
+            stopped_unread: Nanos(if n.is_multiple_of(3) { 5 } else { 0 }),
+            stopped: Nanos(6),
+            stop: Some(if n.is_multiple_of(8) { Stop::Freezer } else { Stop::Signal(19) }),
+            timer: Nanos(7),
+            upstream: Nanos(8),
+            upstream_at: n.is_multiple_of(8).then(|| "10.0.0.9:3306".parse().unwrap()),
+            owner: n.is_multiple_of(8).then_some(owner),
+            held_back: n.is_multiple_of(16),
         }
     }
 

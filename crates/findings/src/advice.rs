@@ -388,7 +388,7 @@ fn connections_not_kept(view: &Run<'_>) -> Option<Advice> {
     let closed = view.ended_in(Outcome::RequestTimeout);
     let (opened, ok) = (view.passed(Phase::Connect).saturating_sub(closed), view.results.totals.ok);
     // Each connection is opened once in any run; a short run opens them on most of its requests.
-    if opened * 2 < ok || opened <= view.load.connections {
+    if opened * 2 < ok || opened <= view.load.connections || view.load.requests_per_connection.is_some() {
         return None;
     }
     let share =

@@ -17,6 +17,7 @@ use units::{Nanos, count, rate};
 
 pub use metric::{Metric, Of, Statistic};
 pub use parse::ConditionError;
+pub(crate) use parse::nearest;
 pub use part::Part;
 
 /// `METRIC OP VALUE`.

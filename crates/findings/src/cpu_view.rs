@@ -114,6 +114,13 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
             group.name
         )
     }));
+    notes.extend(table.groups.iter().filter_map(|group| {
+        let name = units::escape_text(group.discarding.as_ref()?);
+        Some(format!(
+            "CPU is at least what is shown: `{name}` ignores SIGCHLD, so CPU time of its children that ended is missing; \
+             --cgroup and --unit miss nothing"
+        ))
+    }));
     if table.idle > 0 {
         notes.push(format!("{} more used no CPU time", count(table.idle)));
     }

@@ -1,7 +1,8 @@
 //! Distributions with their quantiles and intervals, censored if some requests got no response.
 
 use record::document::{Distribution, Quantile, QuantileValue};
-use record::{Durations, Interval, KindFigures, Outcome};
+use record::observation::watch::Times;
+use record::{Compact, Durations, Interval, KindFigures, Outcome};
 use stats::{Ranks, needed_samples, quantile_ranks};
 
 /// The quantiles of every distribution, in print order. The maximum is separate.
@@ -12,6 +13,20 @@ pub(crate) fn plain(durations: Option<&Durations>) -> Distribution {
     let Some(durations) = durations else { return with_quantiles(None, unknown_quantiles()) };
     let quantiles = QUANTILES.map(|q| Quantile { q, value: plain_quantile(durations, q) });
     with_quantiles(Some(durations), quantiles.into())
+}
+
+/// Percentiles of a statement's, a user's or a peer's requests.
+pub fn times(compact: &Compact) -> Times {
+    let at = |rank| compact.at_rank(rank).map_or(0, |value| value.0);
+    let quantile = |q| {
+        one(compact.count(), q, |ranks| QuantileValue::Known {
+            ns: at(ranks.estimate),
+            low_ns: at(ranks.low),
+            high_ns: Some(at(ranks.high)),
+        })
+    };
+    let [p50, p95, p99] = [0.5, 0.95, 0.99].map(quantile);
+    Times { p50, p95, p99, max_ns: compact.max().map_or(0, |max| max.0) }
 }
 
 /// The response time: values of the `ok` requests; its quantiles include unanswered requests.

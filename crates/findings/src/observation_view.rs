@@ -14,14 +14,15 @@ use crate::jvm_view::jvm_view;
 use crate::observations::watch_so_far;
 use crate::profile_view::profile_view;
 use crate::view::View;
+use crate::watch_query::WatchQuery;
 use crate::watch_view::{WatchRecord, watch_cost, watch_view};
 
-/// The view of a record of `watch`, `cpu`, `hiccup`, `disturb`, `profile` or a JVM.
+/// The view of a record of `watch`, `cpu`, `hiccup`, `disturb`, `profile` or a JVM. `query` applies to `watch`.
 ///
 /// # Errors
 ///
 /// `InvalidData` for a line of the series that cannot be parsed.
-pub fn observation_view(observed: &Observed) -> io::Result<View> {
+pub fn observation_view(observed: &Observed, query: &WatchQuery) -> io::Result<View> {
     let document = &observed.document;
     Ok(match &document.body {
         ObservationBody::Watch(results) if observed.is_cut_off() && !observed.lines.is_empty() => {
@@ -29,10 +30,10 @@ pub fn observation_view(observed: &Observed) -> io::Result<View> {
             let mut document = document.clone();
             document.time.elapsed_ns = end;
             let results = &watch_so_far(observed, results)?;
-            watch_view(&WatchRecord { document: &document, results, logs: &observed.logs })
+            watch_view(&WatchRecord { document: &document, results, logs: &observed.logs, query })
         }
         ObservationBody::Watch(results) => {
-            let mut view = watch_view(&WatchRecord { document, results, logs: &observed.logs });
+            let mut view = watch_view(&WatchRecord { document, results, logs: &observed.logs, query });
             if !results.self_cost.is_empty() {
                 view.sections.push(watch_cost(results, Nanos(document.time.elapsed_ns.unwrap_or(0))));
             }

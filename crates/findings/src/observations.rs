@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use record::observation::hiccup::Hiccups;
 use record::observation::watch::{
-    self, ClassResult, PREEMPTED, RESPONSE, UNDISTURBED, WatchLine, WatchResults,
+    self, ClassResult, PREEMPTED, RESPONSE, UNDISTURBED, WatchLine, WatchResults, Windows,
 };
 use record::{Durations, Observed};
 use stats::quantile_ranks;
@@ -43,6 +43,12 @@ pub fn watch_so_far(observed: &Observed, results: &WatchResults) -> io::Result<W
         sums.parts_ns.add(&line.parts_ns.into());
         sums.losses.add(&line.losses);
         sums.inexact.add(&line.inexact);
+        if let Some(seen) = line.seen_ns {
+            // Without its budget and its estimates, which are made at the end.
+            let windows = sums.windows.get_or_insert_with(Windows::default);
+            windows.in_windows_ns = windows.in_windows_ns.saturating_add(seen);
+            windows.windows = windows.windows.saturating_add(line.seen.len() as u64);
+        }
         for (class, requests) in line.classes {
             match sums.classes.iter_mut().find(|known| known.class == class) {
                 Some(known) => known.requests = known.requests.saturating_add(requests),

@@ -1,8 +1,8 @@
 //! The view of a profile: which frames have the time, what threads wait for, which threads sleep, and what is doubtful.
 
 use record::observation::Observation;
-use record::observation::profile::{FrameShare, Picture, PictureResult, ProfileResults, Wait};
-use record::stacks::FrameChange;
+use record::observation::profile::{FrameShare, Picture, PictureResult, ProfileResults, Spin, Wait};
+use stats::Sampled;
 use units::Nanos;
 
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
@@ -10,8 +10,6 @@ use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value
 /// Maximum number of rows per table, so that three tables fit on a screen.
 const ROWS: usize = 10;
 const ROWS_OF_QUEUE: usize = 5;
-/// Smaller changes are sampling noise in profiles of practical length.
-const LEAST_CHANGE: f64 = 0.005;
 
 /// The view of a profile.
 pub fn profile_view(observation: &Observation, results: &ProfileResults) -> View {
@@ -19,6 +17,9 @@ pub fn profile_view(observation: &Observation, results: &ProfileResults) -> View
     view.sections.push(Section::new("subject", vec![head(observation, results)]));
     for picture in &results.pictures {
         let mut blocks = picture_blocks(picture, results);
+        if picture.picture == Picture::OnCpu {
+            blocks.extend(spins(&results.spins, picture.count));
+        }
         if picture.picture == Picture::OffCpu {
             blocks.extend(waits(&results.waits));
             blocks.extend(sleepers(results));
@@ -88,14 +89,56 @@ fn picture_blocks(picture: &PictureResult, results: &ProfileResults) -> Vec<Bloc
             ("total", "total", "share", "of the time, with all that it calls"),
             ("frame", "frame", "text", "the function"),
         ];
+        let is_sampled = picture.picture == Picture::OnCpu;
+        let cell = |share: f64| match is_sampled {
+            true => share_cell(Sampled { hits: hits(share, picture.count), trials: picture.count }),
+            false => Value::Share(share).into(),
+        };
         let row = |frame: &FrameShare| {
-            let shares = [frame.own, frame.total].map(|share| Cell::from(Value::Share(share)));
+            let shares = [frame.own, frame.total].map(cell);
             Row::new(shares.into_iter().chain([frame.frame.as_str().into()]).collect())
         };
         let rows = picture.frames.iter().take(rows).map(row).collect();
         blocks.push(Block::Table(Table::new("frames", &columns, rows)));
     }
     blocks
+}
+
+/// A share of samples with its 95 % confidence interval.
+pub(crate) fn share_cell(sampled: Sampled) -> Cell {
+    match sampled.share().zip(sampled.interval()) {
+        Some((share, bounds)) => Cell::Interval {
+            value: Value::Share(share),
+            low: Value::Share(bounds.low),
+            high: Some(Value::Share(bounds.high)),
+        },
+        None => Cell::absent(),
+    }
+}
+
+/// The number of samples that made a share.
+fn hits(share: f64, samples: u64) -> u64 {
+    (share * samples as f64).round() as u64
+}
+
+/// What part of the samples spins; nothing if none does.
+pub(crate) fn spins(spins: &[Spin], samples: u64) -> Vec<Block> {
+    if spins.is_empty() {
+        return Vec::new();
+    }
+    let sampled = |hits| Sampled { hits, trials: samples };
+    let all = sampled(spins.iter().map(|spin| spin.samples).sum());
+    let text = phrase!(
+        "spinning in a lock: {share} of the samples, which is neither work nor sleep",
+        share = share_cell(all)
+    );
+    let row = |spin: &Spin| Row::new(vec![share_cell(sampled(spin.samples)), spin.what.as_str().into()]);
+    let columns = [
+        ("share", "spins", "share", "of the samples"),
+        ("what", "for", "text", "what the leaf function waits for without sleeping"),
+    ];
+    let table = Table::new("spins", &columns, spins.iter().take(ROWS).map(row).collect());
+    vec![Block::line(Role::Line, text), Block::Table(table)]
 }
 
 fn waits(waits: &[Wait]) -> Option<Block> {
@@ -182,56 +225,4 @@ fn doubts(observation: &Observation, results: &ProfileResults) -> Vec<Block> {
     }
     blocks.push(Block::line(Role::Line, last));
     blocks
-}
-
-/// What changed between two profiles, the frames that grew most first.
-#[derive(Debug, Clone, Copy)]
-pub struct ProfileChange<'a> {
-    pub picture: Picture,
-    pub changes: &'a [FrameChange],
-}
-
-/// The frames that grew and those that shrank.
-pub fn profile_change_view(change: &ProfileChange<'_>) -> View {
-    let is_change = |change: &&FrameChange| change.change().abs() >= LEAST_CHANGE;
-    let grown = change.changes.iter().filter(is_change).take_while(|change| change.change() > 0.0).take(ROWS);
-    let shrunk = change.changes.iter().rev().filter(is_change).take_while(|change| change.change() < 0.0);
-    let mut all: Vec<_> = grown.collect();
-    let mut shrunk: Vec<_> = shrunk.take(ROWS_OF_QUEUE).collect();
-    shrunk.reverse();
-    all.append(&mut shrunk);
-    let title = match change.picture {
-        Picture::OnCpu => "on CPU",
-        Picture::OffCpu => "asleep",
-        Picture::RunQueue => "waiting for a CPU",
-    };
-    let title =
-        Phrase::new(title).then(": a frame's share of the whole, with all it calls", Phrase::default());
-    let mut blocks = vec![Block::line(Role::Title, title)];
-    if all.is_empty() {
-        let text = phrase!("no frame's share changed by {least}", least = Value::Share(LEAST_CHANGE));
-        blocks.push(Block::line(Role::Line, text));
-    } else {
-        let row = |change: &&FrameChange| {
-            Row::new(vec![
-                Value::Share(change.total_before).into(),
-                Value::Share(change.total_after).into(),
-                Value::ShareChange(change.change()).into(),
-                Value::ShareChange(change.own_change()).into(),
-                change.frame.as_str().into(),
-            ])
-        };
-        let columns = [
-            ("before", "before", "share", "of the time, with all that it calls"),
-            ("after", "after", "share", "likewise, in the second profile"),
-            ("change", "change", "share_change", "of that share"),
-            ("own_change", "its own", "share_change", "of the share of the frame itself"),
-            ("frame", "frame", "text", "the function"),
-        ];
-        let table = Table::new("frame_changes", &columns, all.iter().map(row).collect());
-        blocks.push(Block::Table(table));
-    }
-    let mut view = View::new(Subject::ProfileChange);
-    view.sections.push(Section::new("changes", blocks));
-    view
 }

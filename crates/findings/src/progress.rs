@@ -21,7 +21,7 @@ use crate::words::quantile_cell;
 pub fn second_line(second: &Second, load: &Load) -> String {
     let rates = IntervalRates::of(second);
     // A partial second has counts and no rates.
-    let is_whole = second.length_ns >= WHOLE.0;
+    let is_whole = is_whole(second);
     let shown = |n: u64, per_s: f64| if is_whole { rate(per_s) } else { count(n) };
     let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);
     let asked = match load.model {
@@ -51,8 +51,10 @@ pub fn second_line(second: &Second, load: &Load) -> String {
     )
 }
 
-/// A shorter interval is the remainder of a run, too short for a rate.
-const WHOLE: Nanos = Nanos::from_millis(900);
+/// Whether a second of a run is whole. A shorter one is the remainder of the run, too short for a rate.
+pub fn is_whole(second: &Second) -> bool {
+    second.length_ns >= 900_000_000
+}
 
 /// The smallest number of requests whose p99 has a finite 95 % interval, as in the report.
 const FEWEST_FOR_P99: u64 = 368;
@@ -66,6 +68,7 @@ pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
             Nanos(times.p95).to_string(),
             Nanos(times.p99).to_string()
         ),
+        None if line.seen_ns == Some(0) => "not watched".to_owned(),
         None => "no request".to_owned(),
     };
     let preempted = share(line.preempted, line.requests);
@@ -74,7 +77,13 @@ pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
         0 => String::new(),
         lost => format!("  {} events lost", count(lost)),
     };
-    format!("throughput {:>10}  {times}{preempted}{lost}", rate(per_s(line.requests, length.0)))
+    let seen = line.seen_ns.map_or(length.0, |seen| seen.min(length.0));
+    let share = if seen < length.0 {
+        format!("  saw {} of the time", percent(seen as f64 / length.0 as f64))
+    } else {
+        String::new()
+    };
+    format!("throughput {:>10}  {times}{preempted}{lost}{share}", rate(per_s(line.requests, seen)))
 }
 
 /// The line of a probe that has ended.
@@ -94,7 +103,8 @@ pub fn hiccup_head() -> String {
     format!("{:>10} {COLUMNS}", "until")
 }
 
-const COLUMNS: &str = "     ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms";
+/// With `until` 79 columns, as the table at the end.
+const COLUMNS: &str = "  ticks     p50     p99   p99.9  p99.99     max >=1ms >=10ms >=100ms";
 
 /// The line of an interval that ends at `end`, and its longest stalls, at most `most`.
 pub fn hiccup_line(end: Nanos, line: &HiccupLine, most: usize) -> String {
@@ -113,7 +123,7 @@ fn row(saw: &Hiccups) -> String {
     // Too few ticks for a percentile is not a zero.
     let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string());
     format!(
-        "{:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6} {:>6} {:>7}",
+        "{:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>5} {:>6} {:>7}",
         count(saw.ticks),
         time(saw.p50_ns),
         time(saw.p99_ns),

@@ -12,8 +12,10 @@ use record::document::{
 use record::{JourneySecond, Second};
 use units::Nanos;
 
+use crate::account_view;
 use crate::advice::advice;
 use crate::group_view::group_lines;
+use crate::progress::is_whole;
 use crate::verdict::{thresholds_view, verdict_so_far};
 use crate::view::{
     Block, Cell, Headline, Phrase, Point, Role, Row, Section, Series, Subject, Table, Value, View, phrase,
@@ -44,8 +46,10 @@ pub fn run_view(run: &RunRecord<'_>) -> View {
         view.sections.push(Section::new("phases", times::phases(results)));
         view.sections.extend(advice_section(results, document, run.seconds));
         view.sections.push(Section::new("outcomes", outcomes(results, Peer::of(document))));
-        view.sections.extend(targets(&document.subject.targets, results));
-        view.sections.extend(journeys(results));
+        view.sections.push(Section::new("server", server(results, document)));
+        view.sections.extend(document.server_account.as_ref().map(account_view::section));
+        view.sections.extend(targets(document, results));
+        view.sections.extend(journeys(document, results));
         view.sections.extend(throughput(run.seconds, document));
         view.sections.push(Section::detail("response", vec![times::response(results)]));
         let mut details = vec![requests(results)];
@@ -199,8 +203,14 @@ fn shown_targets(targets: &[TargetResult]) -> Vec<usize> {
     places
 }
 
+/// Whether statements were sent, not requests.
+fn is_of_database(document: &Document) -> bool {
+    ["mysql", "postgresql", "redis"].iter().any(|name| document.subject.protocol.starts_with(name))
+}
+
 /// A row for each target if there are several; only the worst if there are many.
-fn targets(names: &[String], results: &Results) -> Option<Section> {
+fn targets(document: &Document, results: &Results) -> Option<Section> {
+    let names = &document.subject.targets;
     let shown = shown_targets(&results.targets);
     let rows = shown.iter().map(|&index| (index, &results.targets[index])).map(|(index, target)| {
         let mut cells: Vec<Cell> =
@@ -219,7 +229,10 @@ fn targets(names: &[String], results: &Results) -> Option<Section> {
         ("response_p99", "p99", "ns", "99th percentile of the response time"),
         ("service_p50", "serv. p50", "ns", "median service time"),
         ("service_p99", "p99", "ns", "99th percentile of the service time"),
-        ("target", "target", "text", "the target"),
+        match is_of_database(document) {
+            true => ("target", "statement", "text", "the statement"),
+            false => ("target", "target", "text", "the target"),
+        },
     ];
     let rows: Vec<Row> = rows.collect();
     if rows.is_empty() {
@@ -239,7 +252,7 @@ fn targets(names: &[String], results: &Results) -> Option<Section> {
 }
 
 /// A row for each journey: how many were completed, and how long whole journeys took, if that was measured.
-fn journeys(results: &Results) -> Option<Section> {
+fn journeys(document: &Document, results: &Results) -> Option<Section> {
     let tells_failed = results.journeys.iter().all(|journey| journey.failed.is_some());
     let is_whole = results.journeys.iter().any(|journey| journey.response.is_some());
     let is_retried = results.journeys.iter().any(|journey| journey.retries > 0);
@@ -280,7 +293,10 @@ fn journeys(results: &Results) -> Option<Section> {
         ));
         columns.push(("response_p99", "p99", "ns", "99th percentile of that time"));
     }
-    columns.push(("journey", "journey", "text", "the journey"));
+    columns.push(match is_of_database(document) {
+        true => ("journey", "transaction", "text", "the transaction"),
+        false => ("journey", "journey", "text", "the journey"),
+    });
     let rows: Vec<Row> = rows.collect();
     (!rows.is_empty())
         .then(|| Section::new("journeys", vec![Block::Table(Table::new("journeys", &columns, rows))]))
@@ -291,9 +307,9 @@ fn throughput(seconds: &[Second], document: &Document) -> Option<Section> {
     if seconds.len() < 2 {
         return None;
     }
-    // The incomplete interval at the end, in which the last responses were read, is too short for a rate.
+    // In the incomplete one at the end, the last responses were read.
     let whole = match seconds {
-        [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
+        [.., last] if !is_whole(last) => &seconds[..seconds.len() - 1],
         _ => seconds,
     };
     // If there are only journeys, the rate is that of journeys, so it is compared with journeys.
@@ -331,7 +347,7 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
     facts.push(phrase!("{opened} opened", opened = Value::items(totals.connections_opened, "connection")));
     if totals.idle_closes > 0 {
         let closes = Value::Count(totals.idle_closes);
-        facts.push(phrase!("{idle_closes} closed by the peer while idle", idle_closes = closes));
+        facts.push(phrase!("{idle_closes} ended while idle", idle_closes = closes));
     }
     if totals.unstamped > 0 {
         let unstamped = Value::items(totals.unstamped, "response");
@@ -342,15 +358,24 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
         facts.push(phrase!("{out_of_range} longer than an hour", out_of_range = over));
     }
     let mut blocks = vec![Block::labelled(Role::Text, "client", Phrase::join(facts, ", "))];
-    if let Some((used, each)) = cpu.server_ns.zip(cpu.server_per_request_ns) {
-        let text =
-            phrase!("{each} of CPU per request, {all} in total", each = Nanos(each), all = Nanos(used));
-        blocks.push(Block::labelled(Role::Line, "server", text));
-    }
     if let Some((resources, memory)) = cpu.server.as_ref().zip(cpu.server_memory.as_ref()) {
         let lines = group_lines(resources, memory);
         blocks.extend(lines.map(|line| Block::labelled(Role::Text, "server", line)));
     }
+    blocks
+}
+
+/// The CPU time of the server's processes, which was asked for.
+fn server(results: &Results, document: &Document) -> Vec<Block> {
+    let cpu = &results.cpu;
+    let Some((used, each)) = cpu.server_ns.zip(cpu.server_per_request_ns) else { return Vec::new() };
+    let text = phrase!("{each} of CPU per request, {all} in total", each = Nanos(each), all = Nanos(used));
+    let mut blocks = vec![Block::labelled(Role::Line, "server", text)];
+    let incomplete = document.host.missing.iter().find(|fact| fact.what == "server_cpu_of_children");
+    blocks.extend(incomplete.map(|fact| {
+        let text = phrase!("at least: {why}", why = fact.why.as_str());
+        Block::labelled(Role::Warning, "server", text)
+    }));
     blocks
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use record::document::{
     ArrivalStamps, CheckSample, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount,
-    PhaseResult, ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals,
+    PhaseResult, ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals, WarmUpFacts,
 };
 use record::{Durations, Failure, GroupResources, Interval, KindFigures, Outcome, Phase, Second};
 use units::Nanos;
@@ -43,6 +43,19 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
         failed: failed(total),
         cpu: cpu(total, facts.seconds),
         kept: None,
+    }
+}
+
+/// What a warm-up of `window`, which ended after `elapsed`, measured.
+pub fn warm_up(total: &Interval, window: Nanos, elapsed: Nanos) -> WarmUpFacts {
+    WarmUpFacts {
+        window_ns: window.0,
+        elapsed_ns: elapsed.0,
+        scheduled: total.counts.scheduled,
+        outcomes: outcomes(total),
+        reasons: reasons(total),
+        connections_opened: total.counts.connections_opened,
+        response_mean_ns: distribution::plain(total.response()).mean_ns,
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) use value::phrase;
 pub use value::{Cell, Phrase, Piece, Stress, Value};
 
 /// The version of the view format, `major.minor`: a reader accepts any minor version of its major version.
-pub const VIEW_VERSION: &str = "1.1";
+pub const VIEW_VERSION: &str = "1.3";
 
 units::named_enum! {
     /// The kind of record that a view shows.
@@ -34,6 +34,10 @@ units::named_enum! {
         /// What changed between two profiles.
         ProfileChange = "profile_change",
         Explain = "explain",
+        /// Whether sets of records differ.
+        Compare = "compare",
+        /// The runs of an experiment.
+        Lab = "lab",
     }
 }
 
@@ -173,7 +177,7 @@ pub struct Threshold {
     pub result: Outcome,
     pub measured: Cell,
     pub limit: Value,
-    /// Why it is undecided; absent if it was decided.
+    /// Why it is undecided; for a comparison, the verdict. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }

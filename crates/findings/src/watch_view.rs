@@ -5,15 +5,21 @@ use std::collections::BTreeMap;
 use record::document::Distribution;
 use record::observation::Observation;
 use record::observation::watch::{
-    self, Digest, Inexact, Losses, MissedRequests, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
+    self, Inexact, Losses, MissedRequests, PREEMPTED, RESPONSE, UNDISTURBED, WatchResults,
 };
-use record::{Durations, Part};
+use record::{Durations, Part, Protocol};
 use units::Nanos;
 
 use crate::arithmetic::{largest_shares, mean};
-use crate::histogram::histogram;
+use crate::histogram::{histogram, linear};
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
+use crate::watch_query::WatchQuery;
 use crate::words::percentile;
+
+mod slow;
+mod statements;
+mod usage;
+mod windows;
 
 /// A record of `watch`: its document, and the histograms of the whole watch by name.
 #[derive(Clone, Copy)]
@@ -21,11 +27,16 @@ pub struct WatchRecord<'a> {
     pub document: &'a Observation,
     pub results: &'a WatchResults,
     pub logs: &'a BTreeMap<String, Durations>,
+    /// Which rows are shown.
+    pub query: &'a WatchQuery,
 }
 
 /// The view of a record of `watch`, without its cost: see [`watch_cost`].
 pub fn watch_view(record: &WatchRecord<'_>) -> View {
-    let WatchRecord { document, results, .. } = *record;
+    let WatchRecord { document, results, query, .. } = *record;
+    let elapsed = Nanos(document.time.elapsed_ns.unwrap_or(0));
+    // Rates are of the time in which the requests were seen.
+    let elapsed = results.windows.as_ref().map_or(elapsed, |windows| Nanos(windows.seen_ns()));
     let mut view = View::new(Subject::Watch);
     view.sections.push(Section::new("subject", head(document, results)));
     if results.requests == 0 {
@@ -33,8 +44,12 @@ pub fn watch_view(record: &WatchRecord<'_>) -> View {
     }
     view.sections.push(Section::new("times", times(results)));
     view.sections.push(Section::new("parts", parts(results)));
-    view.sections.extend(preemptors(results).map(|blocks| Section::new("preemptors", blocks)));
-    view.sections.push(Section::new("digests", digests(results)));
+    view.sections.extend(slow::slow(results, query));
+    view.sections.extend(
+        preemptors(results, query.top.unwrap_or(PREEMPTORS)).map(|blocks| Section::new("preemptors", blocks)),
+    );
+    view.sections.push(Section::new("digests", statements::statements(results, elapsed, query)));
+    view.sections.extend(usage::usages(results, elapsed, query.top()));
     view.sections.extend(distributions(record));
     view
 }
@@ -73,12 +88,13 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
     let subject = &results.subject;
     let name = subject.comm.as_deref().map_or(String::new(), |comm| format!("{comm} "));
     let elapsed = Nanos(document.time.elapsed_ns.unwrap_or(0));
-    let per_s = results.requests as f64 * 1e9 / elapsed.0.max(1) as f64;
+    let seen = results.windows.as_ref().map_or(elapsed, |windows| Nanos(windows.seen_ns()));
+    let per_s = results.requests as f64 * 1e9 / seen.0.max(1) as f64;
     let mut text = phrase!(
         "{*server}: {*requests} in {elapsed}, {rate} on {connections}",
         server = format!("{name}({})", subject.named),
         requests = Value::items(results.requests, "request"),
-        elapsed = elapsed,
+        elapsed = seen,
         rate = Value::PerSecond(per_s),
         connections = Value::items(results.connections, "connection")
     );
@@ -87,10 +103,19 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
         text = text.then(", ", phrase!("{protocols}", protocols = protocols.join(" and ")));
     }
     let mut blocks = vec![Block::line(Role::Line, text)];
+    blocks.extend(results.windows.iter().flat_map(|seen| windows::windows(seen, elapsed)));
+    if results.left_out > 0 {
+        let text = phrase!(
+            "{requests} that --statement or --peer leaves out, not included in other figures",
+            requests = Value::items(results.left_out, "request")
+        );
+        blocks.push(Block::labelled(Role::Text, "left out:", text));
+    }
     let labelled = |role, label: &'static str| move |text| Block::labelled(role, label, text);
     blocks.extend(results.missed.map(missed).map(labelled(Role::Warning, "missed:")));
     blocks.extend(losses(&results.losses).into_iter().map(labelled(Role::Warning, "lost:")));
     blocks.extend(inexact(&results.inexact).into_iter().map(labelled(Role::Text, "inexact:")));
+    blocks.extend(encrypted(results).map(labelled(Role::Text, "encrypted:")));
     let missing =
         document.missing.iter().map(|missing| Phrase::text(format!("{}: {}", missing.what, missing.why)));
     blocks.extend(missing.map(labelled(Role::Text, "missing:")));
@@ -105,6 +130,18 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
         blocks.push(Block::labelled(Role::Text, "no requests:", text));
     }
     blocks
+}
+
+/// Requests of TLS connections without their text.
+fn encrypted(results: &WatchResults) -> Option<Phrase> {
+    let tls = results.subject.protocols.iter().find(|count| count.protocol == Protocol::Tls)?;
+    let requests = Value::items(tls.requests, "request");
+    let is_probed = results.tier.attached.iter().any(|probe| probe.ends_with(":SSL_read"));
+    Some(if is_probed {
+        phrase!("{requests} timed as turns: their plain text was not seen", requests = requests)
+    } else {
+        phrase!("{requests} timed as turns; --tls shows their statements and routes", requests = requests)
+    })
 }
 
 /// The requests of the events that were lost.
@@ -123,7 +160,10 @@ fn losses(losses: &Losses) -> Vec<Phrase> {
         (losses.ring_full, "events did not fit in the ring buffer: use a larger --ring"),
         (losses.map_full, "events found no memory in the kernel"),
         (losses.recursion, "program runs that the kernel skipped"),
-        (losses.mid_connection, "pieces of requests that were in progress when watching began"),
+        (
+            losses.mid_connection,
+            "requests on connections that are older than the watch, before their first certain boundary",
+        ),
         (losses.unparsed, "places whose bytes could not be parsed; they are timed as turns"),
     ])
 }
@@ -166,7 +206,7 @@ fn times(results: &WatchResults) -> Vec<Block> {
         Some(Row::new(cells))
     };
     let whole = [
-        row("at the server".to_owned(), &results.response),
+        row(windows::name_of_all(results).to_owned(), &results.response),
         row("not preempted".to_owned(), &results.undisturbed_response),
         row("preempted".to_owned(), &results.preempted_response),
     ];
@@ -236,19 +276,27 @@ fn distributions(record: &WatchRecord<'_>) -> Vec<Section> {
     let all = all.into_iter().chain(classes).chain(split).filter(|(.., log)| !log.is_empty());
     let section = |(id, words, log): (String, Phrase, &Durations)| {
         let title = Phrase::new("time at the server, ").then("", words);
-        Section::new(&id, vec![Block::line(Role::Title, title), Block::Histogram(histogram(&id, log))])
+        let (bars, has_rest) = match record.query.bucket {
+            Some(bucket) => linear(&id, log, bucket),
+            None => (histogram(&id, log), false),
+        };
+        let mut blocks = vec![Block::line(Role::Title, title), Block::Histogram(bars)];
+        if has_rest {
+            blocks.push(Block::line(Role::Note, Phrase::new("the last bin has all that is longer")));
+        }
+        Section::new(&id, blocks)
     };
     all.map(section).collect()
 }
 
-/// Rows of the table of preemptors; the rest is one row.
+/// Rows of the table of preemptors unless `--top` says otherwise; the rest is one row.
 const PREEMPTORS: usize = 12;
 
-fn preemptors(results: &WatchResults) -> Option<Vec<Block>> {
+fn preemptors(results: &WatchResults, top: usize) -> Option<Vec<Block>> {
     if results.preemptors.is_empty() {
         return None;
     }
-    let (shown, rest) = results.preemptors.split_at(results.preemptors.len().min(PREEMPTORS));
+    let (shown, rest) = results.preemptors.split_at(results.preemptors.len().min(top));
     let mut rows: Vec<Row> = shown
         .iter()
         .map(|one| {
@@ -281,57 +329,6 @@ fn preemptors(results: &WatchResults) -> Option<Vec<Block>> {
     ];
     let title = Phrase::new("preemptors: what ran while the server's threads waited for a CPU");
     Some(vec![Block::line(Role::Title, title), Block::Table(Table::new("preemptors", &columns, rows))])
-}
-
-/// Rows of the table of statements or routes.
-const DIGESTS: usize = 15;
-
-fn digests(results: &WatchResults) -> Vec<Block> {
-    let mut all: Vec<&Digest> = results.digests.iter().filter(|digest| digest.count > 0).collect();
-    if all.is_empty() {
-        return Vec::new();
-    }
-    all.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
-    let total: u64 = all.iter().map(|digest| digest.sum_ns).sum();
-    let rows = all.iter().take(DIGESTS).map(|digest| {
-        let mut cells = vec![
-            Cell::from(Value::Share(digest.sum_ns as f64 / total.max(1) as f64)),
-            Value::Count(digest.count).into(),
-            Value::Ns(digest.sum_ns / digest.count.max(1)).into(),
-        ];
-        let share = |part: u64| Value::Share(part as f64 / digest.sum_ns.max(1) as f64).into();
-        cells.extend(groups(&digest.parts_ns).map(share));
-        cells.push(digest.text.as_str().into());
-        Row::new(cells)
-    });
-    let columns = [
-        ("share", "share", "share", "of the time of all requests"),
-        ("count", "count", "count", "requests"),
-        ("mean", "mean", "ns", "mean time at the server"),
-        ("cpu", "CPU", "share", "of that, on a CPU"),
-        ("queue", "queue", "share", "of that, waiting for a CPU"),
-        ("block", "block", "share", "of that, blocked"),
-        ("loop", "loop", "share", "of that, waiting for the event loop"),
-        ("text", "statement or route", "text", "the statement or route"),
-    ];
-    let title = Phrase::new("requests by their share of the time");
-    let table = Table::new("digests", &columns, rows.collect());
-    let mut blocks = vec![Block::line(Role::Title, title), Block::Table(table)];
-    if all.len() > DIGESTS {
-        let more = Value::Id((all.len() - DIGESTS) as u64);
-        blocks.push(Block::line(Role::Note, phrase!("and {more} more: run.json has them", more = more)));
-    }
-    blocks
-}
-
-/// The shares on CPU, in the run queue, blocked, and in loop wait.
-fn groups(parts: &PartsNs) -> [u64; 4] {
-    [
-        parts.on_cpu + parts.stolen,
-        parts.run_queue + parts.yielded + parts.throttled,
-        parts.disk + parts.lock + parts.network + parts.other,
-        parts.loop_wait,
-    ]
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use record::Outcome;
 use record::Phase;
-use record::document::{Distribution, Document, PhaseResult, QuantileValue, Results, Subject};
+use record::document::{
+    Distribution, Document, EffectiveOption, OptionSource, PhaseResult, QuantileValue, Results, Subject,
+};
 use units::Nanos;
 
 use crate::view::{Cell, Value};
@@ -27,7 +29,11 @@ impl Peer {
         let Subject { url, address, .. } = &document.subject;
         let is_socket =
             [Some(url), address.as_ref()].into_iter().flatten().any(|text| text.starts_with("unix:"));
-        let is_given = document.envelope.options.get("unix").is_some_and(|unix| !unix.value.is_empty());
+        // A default has a value, too: `none`.
+        let is_named = |unix: &EffectiveOption| {
+            matches!(unix.source, OptionSource::Given | OptionSource::Set | OptionSource::File)
+        };
+        let is_given = document.envelope.options.get("unix").is_some_and(is_named);
         if is_socket || is_given { Peer::Socket } else { Peer::Port }
     }
 }

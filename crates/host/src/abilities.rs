@@ -88,6 +88,17 @@ const fn bit(capability: u32) -> u64 {
     1 << capability
 }
 
+/// The capabilities with which watch, profile and the exact split of cpu work for processes of all users: a test of the
+/// crate `kernel` runs them with exactly these.
+pub const CAPABILITIES: &str = "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH";
+
+/// The same as a remedy, and as setcap(8) takes them.
+const FIX: &str = "run as root, or with CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: \
+     setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep on the program";
+
+/// CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE: to look at processes of other users.
+const SEES_OTHERS: u64 = bit(2) | bit(19);
+
 const CAP_SYS_ADMIN: u64 = bit(21);
 const CAP_PERFMON: u64 = bit(38);
 const CAP_BPF: u64 = bit(39);
@@ -175,11 +186,16 @@ impl Files {
             let fix = "boot without lockdown=confidentiality";
             return ability("bpf", Status::Missing, "locked down: confidentiality", means, fix);
         }
+        let sees = held & SEES_OTHERS == SEES_OTHERS;
         if !may {
             let closed = self.number("proc/sys/kernel/unprivileged_bpf_disabled").unwrap_or(2);
             let found = format!("no CAP_BPF and CAP_PERFMON; unprivileged_bpf_disabled={closed}");
-            let fix = "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep on the program";
-            return ability("bpf", Status::Missing, found, means, fix);
+            return ability("bpf", Status::Missing, found, means, FIX);
+        }
+        if !sees {
+            let found =
+                "permitted, but no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: only for this user's processes";
+            return ability("bpf", Status::Limited, found, means, FIX);
         }
         let by = if held & CAP_SYS_ADMIN != 0 { "CAP_SYS_ADMIN" } else { "CAP_BPF and CAP_PERFMON" };
         ability("bpf", Status::Ok, format!("permitted by {by}"), means, "")

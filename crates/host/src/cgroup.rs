@@ -111,6 +111,13 @@ pub(crate) fn group_of(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Opti
     Some(mounted.join(inner))
 }
 
+/// The folder of this process's group in version 2, also where that is mounted next to version 1. `None` if it is not
+/// mounted.
+pub fn own_group() -> Option<PathBuf> {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    group_of(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?, Hierarchy::Two)
+}
+
 /// The topmost visible group of every mounted hierarchy. `mounts` is /proc/self/mountinfo.
 pub(crate) fn tops(mounts: &str) -> Vec<PathBuf> {
     let top = |line: &str| {

@@ -1,4 +1,4 @@
-//! CPU time of this process.
+//! CPU time and memory of this process.
 #![expect(unsafe_code, reason = "getrusage has no safe wrapper here")]
 
 use std::mem;
@@ -24,6 +24,18 @@ pub fn children_cpu() -> Option<Nanos> {
     used(libc::RUSAGE_CHILDREN)
 }
 
+/// The resident memory of this process, in bytes; `None` without /proc.
+///
+/// # Cost
+///
+/// One file of /proc is read: once per interval.
+pub fn process_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
 fn used(who: libc::c_int) -> Option<Nanos> {
     // SAFETY: all-zero is a valid rusage, and the kernel fills the one it is given.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -46,5 +58,13 @@ mod tests {
         while clock::thread_cpu() < own + Nanos::from_millis(20) {}
         let used = process_cpu().unwrap() - before;
         assert!(used >= Nanos::from_millis(19), "{used}");
+    }
+
+    #[test]
+    fn memory_that_is_written_is_counted() {
+        let before = process_memory().unwrap();
+        let written = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let grown = process_memory().unwrap().saturating_sub(before);
+        assert!(grown > (60 << 20), "{grown} of {}", written.len());
     }
 }

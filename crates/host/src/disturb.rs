@@ -17,10 +17,10 @@ mod victim;
 mod work;
 mod workers;
 
-pub use conduct::{Began, Disturbance, Done, Ended, EpisodeReport, Fact, Over, Run, conduct};
+pub use conduct::{Began, Disturbance, Done, Ended, EpisodeReport, Fact, Moment, Over, Run, conduct};
 pub use error::DisturbError;
 pub use freezer::Scope;
-pub use guard::{Guard, Program, guard};
+pub use guard::{Guard, Program, guard, protect};
 pub use pause::{Pause, PauseMethod};
 pub use relay::{Cut, Direction, Effects, Relay};
 pub use undo::Version;

@@ -15,9 +15,10 @@ mod pid_namespace;
 pub mod process;
 mod run_queue;
 
-pub use abilities::{Ability, Status, abilities};
+pub use abilities::{Ability, CAPABILITIES, Status, abilities};
+pub use cgroup::own_group;
 pub use counters::{Counters, Missing, Reading, open_files_limit};
-pub use cpu::{children_cpu, process_cpu};
+pub use cpu::{children_cpu, process_cpu, process_memory};
 pub use facts::Facts;
 pub use hiccup::{Accounts, Causes, HiccupMeter, MeterSettings, Priority, Sample, Tick, Wake, explain};
 pub use net::{local_ports, ports_towards};

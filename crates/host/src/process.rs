@@ -19,5 +19,5 @@ mod usage;
 
 pub use group::{Faults, GroupOf, GroupUse, Memory, Storage};
 pub use meter::{CpuError, CpuMeter, CpuSpan, Wanted};
-pub use reading::{Detail, Moment, cpus_online, is_process};
+pub use reading::{Detail, Moment, cpus_online, is_process, process_clock};
 pub use usage::{End, ProcessUse, Split, Switches, ThreadUse, Ticks, Usage};

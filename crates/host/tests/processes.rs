@@ -215,7 +215,8 @@ fn a_process_means_its_descendants_too() {
     let (span, root) = (tree.take(), only(&mut alone));
     let group = &span.groups[0];
     let off = group.usage.run.0.abs_diff(truth);
-    assert!(group.usage.error <= Nanos::from_millis(21), "{}", group.usage.error);
+    // Two truncations to hundredths of a second, and a tick of one that is on its way to sleep.
+    assert!(group.usage.error <= Nanos::from_millis(25), "{}", group.usage.error);
     assert!(off <= group.usage.error.0, "{} by the meter, {truth} by themselves", group.usage.run.0);
     assert_eq!((group.processes, group.cut), (4, 0), "{group:?}");
     assert!(root.usage.run < Nanos::from_millis(40), "{root:?}");

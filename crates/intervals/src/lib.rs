@@ -5,6 +5,7 @@
 //! kept in is the crate `record`, which passes these types on; it is compiled apart, because reading and writing
 //! documents is much code that runs rarely.
 
+mod compact;
 mod durations;
 mod error;
 pub mod hlog;
@@ -16,6 +17,7 @@ mod sample;
 mod surroundings;
 mod timeline;
 
+pub use compact::Compact;
 pub use durations::{COARSE_DIGITS, DIGITS, Durations, LONGEST};
 pub use error::LogDamage;
 pub use interval::{
@@ -24,7 +26,7 @@ pub use interval::{
 };
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
-pub use reason::{LONGEST_REASON, server_reason};
+pub use reason::{LONGEST_REASON, server_reason, server_words};
 pub use sample::{SAMPLES_MAX, check_sample};
 pub use surroundings::{GroupMemory, GroupResources, HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;

@@ -16,6 +16,15 @@ pub fn server_reason(what: &str, words: &str) -> Reason {
     cut(format!("{what}: {}", escaped_beginning(words))).into()
 }
 
+/// The server's message alone, escaped and truncated in the same way; for errors that have a code besides.
+///
+/// # Cost
+///
+/// Allocates: for requests that fail, not for every request.
+pub fn server_words(words: &str) -> Reason {
+    bounded(words).into()
+}
+
 /// `text` alone, escaped and truncated in the same way.
 pub(crate) fn bounded(text: &str) -> String {
     cut(escaped_beginning(text))

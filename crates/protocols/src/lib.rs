@@ -5,14 +5,18 @@
 //! and its own code runs once per run.
 
 use codec::web::{Turns, Web};
+use database::sql::StatementTurns;
+use database::{Database, DatabaseKind, ServerPlan};
 use engine::{Controls, Finished, Listener, RunError, RunPlan};
 use scenario::Scenario;
 
-/// What a run sends: requests that take turns, or a scenario.
+/// What a run sends: requests that take turns, or a scenario; over HTTP, or to a database.
 #[derive(Debug)]
 pub enum DriveProtocol {
     RoundRobin(Web<Turns>),
     Scenario(Web<Scenario>),
+    Statements(Database<StatementTurns>),
+    Transactions(Database<Scenario>),
 }
 
 impl DriveProtocol {
@@ -30,6 +34,17 @@ impl DriveProtocol {
         match self {
             DriveProtocol::RoundRobin(web) => engine::run(plan, web, controls, listener),
             DriveProtocol::Scenario(web) => engine::run(plan, web, controls, listener),
+            DriveProtocol::Statements(database) => engine::run(plan, database, controls, listener),
+            DriveProtocol::Transactions(database) => engine::run(plan, database, controls, listener),
+        }
+    }
+
+    /// The protocol before its versions are known.
+    pub fn name(&self) -> &'static str {
+        match self {
+            DriveProtocol::RoundRobin(_) | DriveProtocol::Scenario(_) => "http",
+            DriveProtocol::Statements(database) => database.kind().name(),
+            DriveProtocol::Transactions(database) => database.kind().name(),
         }
     }
 
@@ -38,14 +53,26 @@ impl DriveProtocol {
         match self {
             DriveProtocol::RoundRobin(web) => web.used_protocols(),
             DriveProtocol::Scenario(web) => web.used_protocols(),
+            DriveProtocol::Statements(database) => database.used_protocols(),
+            DriveProtocol::Transactions(database) => database.used_protocols(),
+        }
+    }
+
+    /// The kind of database and the first server's login; `None` if it is no database.
+    pub fn database(&self) -> Option<(DatabaseKind, &ServerPlan)> {
+        match self {
+            DriveProtocol::RoundRobin(_) | DriveProtocol::Scenario(_) => None,
+            DriveProtocol::Statements(database) => Some((database.kind(), database.first_server()?)),
+            DriveProtocol::Transactions(database) => Some((database.kind(), database.first_server()?)),
         }
     }
 
     /// The scenario, if it is one.
     pub fn scenario(&self) -> Option<&Scenario> {
         match self {
-            DriveProtocol::RoundRobin(_) => None,
+            DriveProtocol::RoundRobin(_) | DriveProtocol::Statements(_) => None,
             DriveProtocol::Scenario(web) => Some(web.script()),
+            DriveProtocol::Transactions(database) => Some(database.script()),
         }
     }
 }

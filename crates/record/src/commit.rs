@@ -43,7 +43,7 @@ impl Commits {
     pub(crate) fn create(path: &Path, started: &str) -> Result<Commits, RecordError> {
         let write = |source| RecordError::Write { path: path.to_owned(), source };
         let folder = RecordDir::make(path)?;
-        if path.join(RUN).try_exists().map_err(write)? {
+        if folder.contains(RUN).map_err(write)? {
             return Err(RecordError::Occupied { path: path.to_owned() });
         }
         Commits::on(Box::new(Disk::new(folder)), path, started)

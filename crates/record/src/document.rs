@@ -10,12 +10,16 @@ use intervals::{GroupMemory, GroupResources};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+mod account;
+mod before;
 mod codes;
 mod envelope;
 mod host;
 mod verdict;
 mod version;
 
+pub use account::{CounterChange, ServerAccount, StatementAccount};
+pub use before::{IdleFacts, WarmUpFacts};
 pub use codes::{CheckSample, CodeCount, TextCodeCount};
 pub(crate) use envelope::envelope_of;
 pub use envelope::{EffectiveOption, Envelope, MissingFact, OptionSource, RecordKind, State, Time};
@@ -35,6 +39,9 @@ pub struct Document {
     pub subject: Subject,
     pub load: Load,
     pub stamps: Stamps,
+    /// What the database server counted; absent without `--server-account`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_account: Option<ServerAccount>,
     /// `None` while the run is in progress.
     pub results: Option<Results>,
 }
@@ -92,6 +99,15 @@ pub struct Load {
     pub duration_ns: Option<u64>,
     /// The number of requests that was requested with `-n`.
     pub request_limit: Option<u64>,
+    /// The load before the run's zero; absent without a warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<WarmUpFacts>,
+    /// Connections that carry nothing; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_connections: Option<IdleFacts>,
+    /// After how many requests a connection was closed and replaced; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u64>,
     /// Manual changes of the load during the run, in order; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LoadChange>,

@@ -30,6 +30,7 @@ pub(crate) fn document() -> Document {
             pairing_error_ns: Some(120),
             wall_clock_steps: 0,
         },
+        server_account: None,
         results: None,
     }
 }
@@ -87,6 +88,9 @@ fn load() -> Load {
         workers: 2,
         duration_ns: Some(3_000_000_000),
         request_limit: None,
+        warmup: None,
+        idle_connections: None,
+        requests_per_connection: None,
         changes: Vec::new(),
     }
 }
@@ -119,6 +123,7 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
             ),
             threshold("tls.p50 > 1ms", None, Quantity::Ns(1_000_000)),
         ],
+        server_account: None,
         results: Some(Results {
             totals: totals(&total),
             outcomes: std::iter::once(ok).chain(outcomes).collect(),
@@ -387,14 +392,21 @@ pub(crate) fn served(n: u64) -> Served {
         preempted: Nanos(150_000),
         preemptions: 2,
         culprit: Some(Culprit { pid: 77, comm: "hog".to_owned(), time: Nanos(140_000) }),
+        contended: Nanos(200_000),
+        socket_contended: Nanos(10),
+        waits: None,
         pid: 10,
         tid: 12,
         hand_offs: 1,
         protocol: Protocol::Http1,
         digest: 0,
+        session: 0,
+        rows: None,
+        sleep: None,
         status: Some(200),
         class: None,
         request_bytes: 90,
+        statements: 1,
         response_bytes: 300,
     }
 }

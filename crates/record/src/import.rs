@@ -72,6 +72,26 @@ pub struct ImportedResults {
     pub codes: Vec<CodeCount>,
     pub errors: Vec<ErrorCount>,
     pub times: Vec<ImportedTime>,
+    /// What the tool reported of parts of the run, in order; left out if it reported none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<ImportedInterval>,
+}
+
+/// One interval of a tool's run. It begins where the one before ends, or with the run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct ImportedInterval {
+    /// Its end, from the beginning of the run.
+    pub end_ns: u64,
+    /// Requests or transactions per second.
+    pub rate_per_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+    /// The percentile that the tool prints for the whole run too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantile_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_per_s: Option<f64>,
 }
 
 /// Failures, with the tool's own text.
@@ -149,7 +169,7 @@ pub fn write_import(path: &Path, import: &Import, logs: &[(String, String)]) -> 
     let mut text = serde_json::to_vec_pretty(import).expect("a document has no keys but strings");
     text.push(b'\n');
     // The document is written last: a directory without one contains no record.
-    if path.join(RUN).try_exists().map_err(write)? {
+    if folder.contains(RUN).map_err(write)? {
         return Err(RecordError::Occupied { path: path.to_owned() });
     }
     let logs = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes()));

@@ -38,7 +38,7 @@ pub struct Second {
     /// Bytes of responses' bodies.
     pub body_bytes: u64,
     pub connections_opened: u64,
-    /// Connections that the peer closed while no request was on them.
+    /// Connections that ended while no request was on them: the peer closed them, or sent bytes after a response.
     pub idle_closes: u64,
     /// `ok` answers without kernel stamps.
     pub unstamped: u64,

@@ -52,6 +52,8 @@ units::named_enum! {
         Turns = "turns",
         /// Encrypted, and so timed as turns.
         Tls = "tls",
+        /// Each stream is a request.
+        Http2 = "http2",
     }
 }
 
@@ -62,6 +64,76 @@ pub struct Culprit {
     pub comm: String,
     /// For how long it ran while the request waited.
     pub time: Nanos,
+}
+
+/// The longest sleep of a thread that worked on a request, and what it waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sleep {
+    /// The number of the system call in which it slept, on the server's machine.
+    pub call: u16,
+    /// The call's first argument where that is a file descriptor.
+    pub fd: Option<i32>,
+    pub time: Nanos,
+}
+
+/// The rows of a statement, as its response says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rows {
+    /// Rows of result sets.
+    pub sent: u64,
+    /// Rows inserted, updated or deleted.
+    pub affected: u64,
+}
+
+/// What kept a process from running altogether.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// A signal, by its number: SIGSTOP and the like.
+    Signal(u8),
+    /// The freezer of control groups.
+    Freezer,
+}
+
+/// The thread that has ended a wait for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pub tid: u32,
+    pub comm: String,
+    /// The index in the record of the digest of the request that it served then.
+    pub digest: Option<u32>,
+    /// For how long it was waited for.
+    pub time: Nanos,
+}
+
+/// What ended the long waits of a request, where the observer saw it. Each time is a part of `done - read`, except for
+/// `stopped_unread`, and they do not overlap: they divide the parts in which no thread ran or waited for a CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// The part of the socket queue in which the thread that read it was stopped.
+    pub stopped_unread: Nanos,
+    /// Its thread was stopped.
+    pub stopped: Nanos,
+    /// By what, for whichever of the two.
+    pub stop: Option<Stop>,
+    /// Its thread slept until a timer that it had set itself.
+    pub timer: Nanos,
+    /// Its thread had asked another server, and waited for the answer.
+    pub upstream: Nanos,
+    /// The address of that server, of several the one that took longest; `None` for Unix sockets.
+    pub upstream_at: Option<SocketAddr>,
+    /// Its thread waited for a lock that this one released.
+    pub owner: Option<Owner>,
+    /// The last bytes of its response were held back until the client had acknowledged those before (Nagle's
+    /// algorithm): that time is after `done`.
+    pub held_back: bool,
+}
+
+impl Waits {
+    /// Those within the time at the server, together.
+    pub fn sum(&self) -> Nanos {
+        let owner = self.owner.as_ref().map_or(Nanos::ZERO, |owner| owner.time);
+        [self.stopped, self.timer, self.upstream].into_iter().fold(owner, Nanos::saturating_add)
+    }
 }
 
 /// One request as seen from the server's kernel. All instants are on the monotonic clock of that host.
@@ -94,6 +166,15 @@ pub struct Served {
     pub preemptions: u32,
     /// `None` if it never waited for a CPU.
     pub culprit: Option<Culprit>,
+    /// The longest sleep of its threads; `None` if they did not sleep.
+    pub sleep: Option<Sleep>,
+    /// The part of [`Part::RunQueue`] in which other processes ran on the CPU that it waited for. In the rest that CPU
+    /// was just waking up, or other threads of the server had it.
+    pub contended: Nanos,
+    /// Likewise, of `socket_run_queue`.
+    pub socket_contended: Nanos,
+    /// `None` when nothing is known of its waits.
+    pub waits: Option<Box<Waits>>,
     /// Process of the thread that wrote the response's last byte.
     pub pid: u32,
     pub tid: u32,
@@ -102,10 +183,17 @@ pub struct Served {
     pub protocol: Protocol,
     /// The index of its digest in the record.
     pub digest: u32,
+    /// The index of its user and schema in the record.
+    pub session: u32,
+    /// `None` if the protocol has no rows, or not all of the response was captured.
+    pub rows: Option<Rows>,
     /// HTTP status and the like.
     pub status: Option<u16>,
     /// The value returned by the function that `--class` names.
     pub class: Option<i64>,
+    /// Statements or commands that it executed: those of one SQL text, those of Redis's `EXEC`; otherwise 1.
+    pub statements: u32,
+    /// With the data that followed it, such as the file of `LOAD DATA LOCAL INFILE`.
     pub request_bytes: u64,
     pub response_bytes: u64,
 }
@@ -153,9 +241,13 @@ impl Served {
             && self.read <= self.first_sent
             && self.first_sent <= self.done;
         let queued = self.socket_queue().unwrap_or(Nanos::ZERO);
+        let waits = self.waits.as_deref();
         in_order
+            && waits.is_none_or(|waits| waits.sum() <= self.response() && waits.stopped_unread <= queued)
             && self.residual() == 0
             && self.preempted <= self.part(Part::RunQueue)
+            && self.contended <= self.part(Part::RunQueue)
+            && self.socket_contended <= self.socket_run_queue
             && self.socket_run_queue.saturating_add(self.socket_throttled) <= queued
     }
 }

@@ -1,11 +1,14 @@
 //! Weighted stacks of a profile: collapsed text, the share of each frame, and the change between two profiles.
 //!
 //! A stack is a line `root;…;leaf` followed by a space and its weight, the format of flame-graph tools. Names of frames
-//! are untrusted: [`clean_frame`] makes a name safe for a line. [`waits`] defines which frames wait for what.
+//! are untrusted: [`clean_frame`] makes a name safe for a line. [`waits`] defines which frames wait for what asleep, and [`spins`] which
+//! do so on a CPU; [`focus`] is the place of one function.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
+pub mod focus;
+pub mod spins;
 pub mod waits;
 
 /// The maximum length of a frame in characters: C++ templates reach kilobytes.

@@ -283,6 +283,17 @@ fn nothing_ok_names_what_happened() {
     );
 }
 
+/// A record names every option, also those that were not given. If this fails, someone whose port is closed looks for a
+/// socket.
+#[test]
+fn nothing_ok_names_the_port_where_no_socket_was_given() {
+    let failures = [(Outcome::ConnectRefused, Phase::Connect); 3];
+    let mut run = Run::open(100.0, 8, 1);
+    let unix = EffectiveOption { value: "none".to_owned(), source: OptionSource::Derived };
+    run.document.envelope.options.insert("unix".to_owned(), unix);
+    says(&advised(run, [], &failures), &["(nothing listens on the port)", "`curl -v URL`"]);
+}
+
 /// If this fails, someone whose Unix domain socket is missing looks for a port.
 #[test]
 fn nothing_ok_names_the_socket_of_a_unix_domain() {

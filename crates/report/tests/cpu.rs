@@ -69,12 +69,26 @@ fn check(processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
 
 #[track_caller]
 fn check_groups(groups: &[CpuGroup], processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
+    let text = shown(groups, processes, unit, 120);
+    // A first line at the margin, because the common indentation is removed from an expected text.
+    expected.assert_eq(&format!("table:\n{}", text));
+}
+
+fn shown(groups: &[CpuGroup], processes: &[CpuProcess], unit: CpuUnit, width: usize) -> String {
     let command = "/usr/sbin/mariadbd --defaults-file=/etc/my.cnf".to_owned();
     let commands = BTreeMap::from([((7141, 7), command)]);
     let table = CpuTable { processes, groups, idle: 3, cpus: 2, tick: TICK, unit, commands: &commands };
-    let text = rendered(&findings::cpu_view(&table), Style { width: 120, ..Style::PLAIN });
-    // A first line at the margin, because the common indentation is removed from an expected text.
-    expected.assert_eq(&format!("table:\n{}", text));
+    rendered(&findings::cpu_view(&table), Style { width, ..Style::PLAIN })
+}
+
+/// The table without its notes, on a terminal of 80 columns.
+#[track_caller]
+fn check_narrow(processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
+    let text = shown(&[], processes, unit, 80);
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    assert!(widest <= 80, "{widest} columns:\n{text}");
+    let rows: Vec<&str> = text.lines().take(processes.len() + 1).collect();
+    expected.assert_eq(&format!("table:\n{}\n", rows.join("\n")));
 }
 
 #[test]
@@ -84,15 +98,38 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
     let mut shell = process(19_869, "sh\u{1b}[2J", idle);
     (shell.user, shell.end, shell.counts_all) = (None, CpuEnd::Cut, false);
     let few = process(19_870, "sysbench", used(8, Some(ticks(8, 0, 2, 8))));
+    let all = [server.clone(), few.clone(), shell.clone()];
+    check_narrow(
+        &all,
+        CpuUnit::Machine,
+        &expect![[r#"
+            table:
+                 PID     %USR     %SYS +-SPLIT TICKS    %CPU   +-CPU   %WAIT  COMMAND
+                7141    44.17    3.390    0.60  2378   47.56   0.021   1.203  /usr/sbin/mari
+               19870 0.04000?   0.000?   0.040     2 0.04000   0.021   1.203  [sysbench]
+               19869        –        –       –     –   0.000       0  >0.000  (ended, last s
+        "#]],
+    );
+    check_narrow(
+        &all,
+        CpuUnit::Seconds,
+        &expect![[r#"
+            table:
+                 PID      USR      SYS +-SPLIT TICKS     CPU   +-CPU    WAIT  COMMAND
+                7141    8.834   0.6780    0.12  2378   9.512  0.0041  0.2406  /usr/sbin/mari
+               19870 0.00800?   0.000?  0.0080     2 0.00800  0.0041  0.2406  [sysbench]
+               19869        –        –       –     –   0.000       0  >0.000  (ended, last s
+        "#]],
+    );
     check(
         &[server, few, shell],
         CpuUnit::Machine,
         &expect![[r#"
             table:
-                 UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
-               mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203  12000    345  /usr/sbin/mariadbd --defaults-
-               mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203  12000    345  [sysbench]
-                 117   19869        –        –       –     –    0.000       0   >0.000      –      –  (ended, last seen after 10.0 s
+                 UID     PID     %USR     %SYS +-SPLIT TICKS    %CPU   +-CPU   %WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    44.17    3.390    0.60  2378   47.56   0.021   1.203  12000    345  /usr/sbin/mariadbd --defaults-fi
+               mysql   19870 0.04000?   0.000?   0.040     2 0.04000   0.021   1.203  12000    345  [sysbench]
+                 117   19869        –        –       –     –   0.000       0  >0.000      –      –  (ended, last seen after 10.0 s)
               % of the 2 CPUs of this host; %CPU is the scheduler's account, for all threads; +- is its error: the time of running
               threads since their last tick (4.00 ms), and the time that reading took
               user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for a
@@ -122,11 +159,11 @@ fn threads_stand_under_their_process() {
         CpuUnit::Seconds,
         &expect![[r#"
             table:
-                 UID     PID      USR      SYS +-SPLIT TICKS      CPU   +-CPU     WAIT   VCSW  NVCSW  COMMAND
-               mysql    7141    8.834   0.6780    0.12  2378    9.512  0.0041  >0.2406 >12000   >345  /usr/sbin/mariadbd --defaults-
-                        7142        –        –       –     –    4.500  0.0041   0.2406  12000    345  |__worker
-                        7150        –        –       –     –    4.500  0.0041  >0.2406 >12000   >345  |__worker (ended)
-                                    –        –       –     –   0.5120       –        –      –      –  |__threads that ended unseen
+                 UID     PID      USR      SYS +-SPLIT TICKS     CPU   +-CPU    WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    8.834   0.6780    0.12  2378   9.512  0.0041 >0.2406 >12000   >345  /usr/sbin/mariadbd --defaults-fi
+                        7142        –        –       –     –   4.500  0.0041  0.2406  12000    345  |__worker
+                        7150        –        –       –     –   4.500  0.0041 >0.2406 >12000   >345  |__worker (ended)
+                                    –        –       –     –  0.5120       –       –      –      –  |__threads that ended unseen
               CPU seconds; CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since their
               last tick (4.00 ms)
               user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for a
@@ -157,13 +194,28 @@ fn a_split_at_boundaries_says_what_was_stolen() {
         ticks: None,
         boundary: Some(boundary),
     };
+    let server = process(4_194_304, "mariadbd", used(10_000, Some(split)));
+    let boundary = CpuBoundary { wall_ns: 900_000, interrupt_ns: 0, stolen_ns: -40_600, ..boundary };
+    let little =
+        CpuSplit { user_ns: 572_600, system_ns: 325_900, error_ns: 5_000, boundary: Some(boundary), ..split };
+    let idle = CpuUse { run_ns: 939_000, error_ns: 1, elapsed_error_ns: 1, ..used(0, Some(little)) };
+    check_narrow(
+        &[server, process(2046, "uwsgi", idle)],
+        CpuUnit::Core,
+        &expect![[r#"
+        table:
+             PID     %USR     %SYS +-SPLIT %STOLEN    %CPU   +-CPU   %WAIT  COMMAND
+         4194304    90.00    10.00   0.010   2.000   100.0   0.041   2.406  [mariadbd]
+            2046 0.005726 0.003259 0.00005 -0.0004 0.00939 0.00001   2.406  [uwsgi]
+    "#]],
+    );
     check(
         &[process(7141, "mariadbd", used(10_000, Some(split)))],
         CpuUnit::Core,
         &expect![[r#"
             table:
-                 UID     PID     %USR     %SYS +-SPLIT     %IRQ  %STOLEN     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
-               mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406  12000    345  /usr/sbin/mariadbd -
+                 UID     PID     %USR     %SYS +-SPLIT    %IRQ %STOLEN    %CPU   +-CPU   %WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    90.00    10.00   0.010   2.000   2.000   100.0   0.041   2.406  12000    345  /usr/sbin/mariadbd --d
               % of one CPU; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since
               their last tick (4.00 ms), and the time that reading took
               user and system time are measured at the boundaries of system calls and interrupts (eBPF), in wall-clock time; STOLEN
@@ -177,6 +229,7 @@ fn a_split_at_boundaries_says_what_was_stolen() {
 #[test]
 fn a_tree_has_a_row_of_its_own_and_its_memory_a_line() {
     let group = CpuGroup {
+        discarding: None,
         kind: CpuGroupKind::Tree,
         pid: Some(7141),
         path: None,
@@ -213,9 +266,9 @@ fn a_tree_has_a_row_of_its_own_and_its_memory_a_line() {
         CpuUnit::Core,
         &expect![[r#"
             table:
-                 UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
-                 all    7141        –        –       –     –    95.12   0.041   >2.406 >12000   >345  postgres: 7 processes (60 bega
-               mysql    7141        –        –       –     –   0.1200   0.041    2.406  12000    345  /usr/sbin/mariadbd --defaults-
+                 UID     PID     %USR     %SYS +-SPLIT TICKS    %CPU   +-CPU   %WAIT   VCSW  NVCSW  COMMAND
+                 all    7141        –        –       –     –   95.12   0.041  >2.406 >12000   >345  postgres: 7 processes (60 began,
+               mysql    7141        –        –       –     –  0.1200   0.041   2.406  12000    345  /usr/sbin/mariadbd --defaults-fi
               memory    RSS 100.0 MiB (+10.0 MiB), swap 0 B, virtual 900.0 MiB (+0 B), PSS 50.0 MiB (-10.0 MiB)
               other     12345 minor and 6 major faults, 4.0 MiB read from storage, 0 B written, 12000 voluntary and 345 involuntary
                         context switches

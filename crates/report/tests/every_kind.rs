@@ -7,7 +7,7 @@ mod rendered;
 use std::path::{Path, PathBuf};
 
 use findings::view::{Block, Phrase, Role, Section, Subject, View};
-use findings::{RunRecord, import_view, observation_view, rebuild, run_view, search_view};
+use findings::{RunRecord, WatchQuery, import_view, observation_view, rebuild, run_view, search_view};
 use record::document::{self, Envelope, QuantileValue, RecordKind, VerdictWord};
 use record::import::{ErrorCount, Import, Imported, ImportedQuantile, ImportedResults, ImportedTime};
 use record::observation::cpu::CpuProcess;
@@ -76,10 +76,10 @@ fn a_run() {
 #[test]
 fn a_record_of_a_jvm() {
     let mut observed = read_observation(&golden("jvm")).unwrap();
-    check(&observation_view(&observed).unwrap());
+    check(&observation_view(&observed, &WatchQuery::default()).unwrap());
     observed.events.push(Event::new(7, HOSTILE, HOSTILE.to_owned()));
     observed.logs.insert(format!("wait-{HOSTILE}"), durations());
-    check(&observation_view(&observed).unwrap());
+    check(&observation_view(&observed, &WatchQuery::default()).unwrap());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_watch() {
     findings::summarize_watch(&mut results, &logs);
     let mut observed = observed(ObservationBody::Watch(Box::new(results)));
     observed.logs = logs;
-    check(&observation_view(&observed).unwrap());
+    check(&observation_view(&observed, &WatchQuery::default()).unwrap());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn cpu_use() {
     }))
     .unwrap();
     let results = CpuResults { cpus: 2, processes: vec![process], ..CpuResults::default() };
-    check(&observation_view(&observed(ObservationBody::Cpu(results))).unwrap());
+    check(&observation_view(&observed(ObservationBody::Cpu(results)), &WatchQuery::default()).unwrap());
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn hiccups() {
         HiccupResults { all: findings::summarize_hiccups(&durations()), ..HiccupResults::default() };
     let mut observed = observed(ObservationBody::Hiccup(Box::new(results)));
     observed.logs.insert("hiccup".to_owned(), durations());
-    check(&observation_view(&observed).unwrap());
+    check(&observation_view(&observed, &WatchQuery::default()).unwrap());
 }
 
 #[test]
 fn disturbances() {
     let results = DisturbResults { what: HOSTILE.to_owned(), episodes: 3, skipped: 5, ..Default::default() };
-    check(&observation_view(&observed(ObservationBody::Disturb(results))).unwrap());
+    check(&observation_view(&observed(ObservationBody::Disturb(results)), &WatchQuery::default()).unwrap());
 }
 
 #[test]
@@ -142,7 +142,10 @@ fn a_profile() {
     }))
     .unwrap();
     let results = ProfileResults { pictures: vec![picture], sleepers: vec![sleeper], ..Default::default() };
-    check(&observation_view(&observed(ObservationBody::Profile(Box::new(results)))).unwrap());
+    check(
+        &observation_view(&observed(ObservationBody::Profile(Box::new(results))), &WatchQuery::default())
+            .unwrap(),
+    );
 }
 
 fn probe(rate: Option<f64>, says: ProbeOutcome) -> ProbeResult {

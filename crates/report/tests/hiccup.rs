@@ -6,7 +6,7 @@ mod rendered;
 use expect_test::{Expect, expect};
 use findings::{hiccup_head, hiccup_line};
 use record::Durations;
-use record::observation::hiccup::{CausesNs, CommandRun, HiccupLine, HiccupResults, Hiccups, Stall};
+use record::observation::hiccup::{CausesNs, CommandRun, HiccupLine, HiccupResults, Hiccups, Meter, Stall};
 use rendered::rendered;
 use report::Style;
 use units::Nanos;
@@ -49,12 +49,35 @@ fn a_line_tells_what_the_sample_can_carry_and_the_longest_stalls() {
         &format!("{}\n{text}", hiccup_head()),
         &expect![[r#"
             line:
-                 until      ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
-                2.00 s       1000   50.0 us   50.0 us         -         -   50.0 us      3      1       0
+                 until   ticks     p50     p99   p99.9  p99.99     max >=1ms >=10ms >=100ms
+                2.00 s    1000 50.0 us 50.0 us       -       - 50.0 us     3      1       0
                          stall at 1.234568 s on CPU 1: 42.1 ms = 40.0 ms run queue + 2.10 ms unknown; CPU pressure (PSI some): 41.0 ms
                          and 2 more, shorter
         "#]],
     );
+}
+
+/// If this fails, the lines of `hiccup` wrap on a terminal of 80 columns. A minute of a host with 64 CPUs.
+#[test]
+fn lines_and_tables_fit_80_columns() {
+    let (mut all, ticks) = saw(&[&[60; 990][..], &[142_100; 10]].concat());
+    (all.ticks, all.over_1ms, all.over_10ms, all.over_100ms) = (3_840_000, 98_765, 9_876, 987);
+    let times = [Some(999_000), Some(12_345_678), Some(123_456_789), Some(456_000_000)];
+    [all.p50_ns, all.p99_ns, all.p99_9_ns, all.p99_99_ns] = times;
+    let line = HiccupLine { saw: all.clone(), ..HiccupLine::default() };
+    let results = HiccupResults {
+        meters: vec![Meter { cpu: None, saw: all.clone() }, Meter { cpu: Some(63), saw: all.clone() }],
+        all,
+        ..HiccupResults::default()
+    };
+    let narrow = Style { width: 80, ..Style::PLAIN };
+    let report = rendered(&findings::hiccup_view(&results, &ticks), narrow);
+    let live = format!("{}\n{}", hiccup_head(), hiccup_line(Nanos::from_secs(36_000), &line, 0));
+    for text in [report, live] {
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{text}");
+        }
+    }
 }
 
 #[test]
@@ -96,14 +119,14 @@ fn the_end_names_the_causes_and_what_a_command_changed() {
                16.8 ms –                                                         0
                33.6 ms – ▌                                                      10
 
-                            ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
+                         ticks     p50     p99   p99.9  p99.99     max >=1ms >=10ms >=100ms
 
             1 stall of 10ms or more, caused by 40.0 ms run queue + 2.10 ms unknown
               the kernel does not report stolen time: any of it is in unknown
 
-                            ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
-                  idle       1000   50.0 us   50.0 us         -         -   50.0 us      0      0       0
-               with it       1000   60.0 us   60.0 us         -         -   42.1 ms      1      1       0
+                         ticks     p50     p99   p99.9  p99.99     max >=1ms >=10ms >=100ms
+                  idle    1000 50.0 us 50.0 us       -       - 50.0 us     0      0       0
+               with it    1000 60.0 us 60.0 us       -       - 42.1 ms     1      1       0
             `make all` ran for 3.00 s, used 2.90 s of CPU, exit code 0
             compared with the idle host before it: p50 +10.0 us, p99 +10.0 us
         "#]],

@@ -29,19 +29,19 @@ fn a_good_run() {
             errors    0 of 30000 requests
               independence (note): these 30000 requests are worth only 28 independent samples, because response…
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                      1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
-              service      sent to arrived                       1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
-              schedule_lag client                      < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
-              pool_wait    pool                          0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
-              resolve      network                          –    the target is an address
-              connect      network or server           < 0.1 %   60.0 us   60.0 us  too few   too few    60.0 us
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server             0.5 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
-              wait         server and network ██████▉   98.8 %   1.08 ms   1.76 ms   21.2 ms   22.2 ms   25.2 ms
-              receive      server and network            0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
-              client_lag   client                        0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                    1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
+              service      sent to arrived                     1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
+              schedule_lag client                     < 0.1 %  1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
+              pool_wait    pool                         0.1 %  2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
+              resolve      network                         –    the target is an address
+              connect      network or server          < 0.1 %  60.0 us   60.0 us  too few   too few    60.0 us
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server            0.5 %  9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network ██████▉  98.8 %  1.08 ms   1.76 ms   21.2 ms   22.2 ms   25.2 ms
+              receive      server and network           0.2 %  4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client                       0.3 %  6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
 
               codes     200 × 30000
 
@@ -60,6 +60,8 @@ fn a_good_run() {
 
 #[test]
 fn ascii_and_eighty_columns_lose_no_number() {
+    let text = good().text(Style { unicode: false, width: 80, details: true, ..Style::PLAIN });
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     check(
         &good().text(Style { unicode: false, width: 80, details: true, ..Style::PLAIN }),
         &expect![[r#"
@@ -74,19 +76,19 @@ fn ascii_and_eighty_columns_lose_no_number() {
                 the figures are correct, but another run can differ by more than the
                 intervals say: run longer, or several times
 
-                                                share     p50       p90       p99       max
-              response     seen by the user              1.10 ms   1.78 ms   21.3 ms   25.3 ms
-              service      sent to arrived               1.09 ms   1.77 ms   21.2 ms   25.3 ms
-              schedule_lag client              < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us
-              pool_wait    pool                  0.1 %   2.00 us   2.00 us   2.00 us   2.00 us
-              resolve      network                  -    the target is an address
-              connect      network or server   < 0.1 %   60.0 us   60.0 us  too few    60.0 us
-              tls          network or server        -    no TLS
-              auth         server                   -    the protocol has no login
-              send         network or server     0.5 %   9.01 us   9.01 us   9.01 us   9.01 us
-              wait         server and network   98.8 %   1.08 ms   1.76 ms   21.2 ms   25.2 ms
-              receive      server and network    0.2 %   4.00 us   4.00 us   4.00 us   4.00 us
-              client_lag   client                0.3 %   6.00 us   6.00 us   6.00 us   6.00 us
+                                               share    p50       p90       p99       max
+              response     seen by the user            1.10 ms   1.78 ms   21.3 ms   25.3 ms
+              service      sent to arrived             1.09 ms   1.77 ms   21.2 ms   25.3 ms
+              schedule_lag client             < 0.1 %  1.50 us   2.71 us   2.98 us   4.00 us
+              pool_wait    pool                 0.1 %  2.00 us   2.00 us   2.00 us   2.00 us
+              resolve      network                 -    the target is an address
+              connect      network or server  < 0.1 %  60.0 us   60.0 us  too few    60.0 us
+              tls          network or server       -    no TLS
+              auth         server                  -    the protocol has no login
+              send         network or server    0.5 %  9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network  98.8 %  1.08 ms   1.76 ms   21.2 ms   25.2 ms
+              receive      server and network   0.2 %  4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client               0.3 %  6.00 us   6.00 us   6.00 us   6.00 us
 
               codes     200 x 30000
 
@@ -166,19 +168,19 @@ fn the_pool_trap() {
             errors    0 of 10 requests
               checks not made: independence (responses in 5 seconds, needs 8)
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                      4.00 s   too few   too few   too few    4.00 s
-              service      sent to arrived                       2.00 s   too few   too few   too few    2.00 s
-              schedule_lag client                      < 0.1 %   3.00 us  too few   too few   too few    3.00 us
-              pool_wait    pool               ███▏      44.4 %   2.00 s   too few   too few   too few    2.00 s
-              resolve      network                          –    the target is an address
-              connect      network or server           < 0.1 %  too few   too few   too few   too few    80.1 us
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server           < 0.1 %   9.01 us  too few   too few   too few    12.0 us
-              wait         server and network ███▉      55.6 %   2.00 s   too few   too few   too few    2.00 s
-              receive      server and network          < 0.1 %   4.00 us  too few   too few   too few    4.00 us
-              client_lag   client                      < 0.1 %   6.00 us  too few   too few   too few    9.01 us
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                    4.00 s   too few   too few   too few    4.00 s
+              service      sent to arrived                     2.00 s   too few   too few   too few    2.00 s
+              schedule_lag client                     < 0.1 %  3.00 us  too few   too few   too few    3.00 us
+              pool_wait    pool               ███▏     44.4 %  2.00 s   too few   too few   too few    2.00 s
+              resolve      network                         –    the target is an address
+              connect      network or server          < 0.1 % too few   too few   too few   too few    80.1 us
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server          < 0.1 %  9.01 us  too few   too few   too few    12.0 us
+              wait         server and network ███▉     55.6 %  2.00 s   too few   too few   too few    2.00 s
+              receive      server and network         < 0.1 %  4.00 us  too few   too few   too few    4.00 us
+              client_lag   client                     < 0.1 %  6.00 us  too few   too few   too few    9.01 us
 
               The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of total
               response time); the request itself typically took 2.00 s.
@@ -267,19 +269,19 @@ fn a_run_with_failures_and_censored_percentiles() {
             response  p50 5.55 ms   p90 6.77 ms   p99 > 1.00 s   max > 1.00 s
             errors    231 of 10000 requests (2.3 %)
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                      5.55 ms   6.77 ms > 1.00 s  > 1.00 s  > 1.00 s
-              service      sent to arrived                       5.52 ms   6.72 ms   6.99 ms   7.01 ms   7.01 ms
-              schedule_lag client                      < 0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
-              pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us   1.00 us   1.00 us
-              resolve      network                          –    the target is an address
-              connect      network or server                –    no ok request opened a connection
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server             0.2 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
-              wait         server and network ███████   99.6 %   5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
-              receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
-              client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                    5.55 ms   6.77 ms > 1.00 s  > 1.00 s  > 1.00 s
+              service      sent to arrived                     5.52 ms   6.72 ms   6.99 ms   7.01 ms   7.01 ms
+              schedule_lag client                     < 0.1 %  2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
+              pool_wait    pool                       < 0.1 %  1.00 us   1.00 us   1.00 us   1.00 us   1.00 us
+              resolve      network                         –    the target is an address
+              connect      network or server               –    no ok request opened a connection
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server            0.2 %  9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network ███████  99.6 %  5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
+              receive      server and network         < 0.1 %  4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client                       0.1 %  6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
               response includes 171 unanswered requests, by final age; the other rows are for ok requests only
 
               171 requests (1.7 %) never got a complete response: above p98.2, response times are lower bounds.
@@ -331,19 +333,19 @@ fn an_invalid_run() {
               wall_clock (degraded): the wall clock was set during the run
               checks not made: drift, independence (4 full seconds, needs 8)
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                       700 ms   1.30 s    1.39 s    1.40 s    1.40 s
-              service      sent to arrived                        313 us    313 us    313 us    313 us    313 us
-              schedule_lag client             ███████   99.9 %    699 ms   1.30 s    1.39 s    1.40 s    1.40 s
-              pool_wait    pool                        < 0.1 %    200 us    200 us    200 us    200 us    200 us
-              resolve      network                          –    the target is an address
-              connect      network or server                –    no ok request opened a connection
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server           < 0.1 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
-              wait         server and network          < 0.1 %    300 us    300 us    300 us    300 us    300 us
-              receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
-              client_lag   client                      < 0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                     700 ms   1.30 s    1.39 s    1.40 s    1.40 s
+              service      sent to arrived                      313 us    313 us    313 us    313 us    313 us
+              schedule_lag client             ███████  99.9 %   699 ms   1.30 s    1.39 s    1.40 s    1.40 s
+              pool_wait    pool                       < 0.1 %   200 us    200 us    200 us    200 us    200 us
+              resolve      network                         –    the target is an address
+              connect      network or server               –    no ok request opened a connection
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server          < 0.1 %  9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network         < 0.1 %   300 us    300 us    300 us    300 us    300 us
+              receive      server and network         < 0.1 %  4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client                     < 0.1 %  6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
 
               The load generator fell behind its schedule: 99.9 % of the response time is schedule lag
               (typically 699 ms).
@@ -385,19 +387,19 @@ fn an_interrupted_run() {
             errors    1 of 401 requests (0.2 %)
               checks not made: drift, independence (3 full seconds, needs 8)
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                      5.51 ms   5.91 ms   6.00 ms  too few  > 6.01 ms
-              service      sent to arrived                       5.51 ms   5.91 ms   6.00 ms  too few    6.00 ms
-              schedule_lag client                      < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
-              pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
-              resolve      network                          –    the target is an address
-              connect      network or server                –    no ok request opened a connection
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server             0.2 %   9.01 us   9.01 us   9.01 us  too few    9.01 us
-              wait         server and network ███████   99.6 %   5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
-              receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us  too few    4.00 us
-              client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us  too few    6.00 us
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                    5.51 ms   5.91 ms   6.00 ms  too few  > 6.01 ms
+              service      sent to arrived                     5.51 ms   5.91 ms   6.00 ms  too few    6.00 ms
+              schedule_lag client                     < 0.1 %  1.00 us   1.00 us   1.00 us  too few    1.00 us
+              pool_wait    pool                       < 0.1 %  1.00 us   1.00 us   1.00 us  too few    1.00 us
+              resolve      network                         –    the target is an address
+              connect      network or server               –    no ok request opened a connection
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server            0.2 %  9.01 us   9.01 us   9.01 us  too few    9.01 us
+              wait         server and network ███████  99.6 %  5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
+              receive      server and network         < 0.1 %  4.00 us   4.00 us   4.00 us  too few    4.00 us
+              client_lag   client                       0.1 %  6.00 us   6.00 us   6.00 us  too few    6.00 us
               response includes 1 unanswered request, by final age; the other rows are for ok requests only
 
                requests    share  outcome                blame     in phase
@@ -442,19 +444,19 @@ fn a_run_that_reached_nobody() {
               nothing_measured: no request succeeded: 20 of 20 ended in connect_refused
               checks not made: drift, independence (1 full second, needs 8)
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                    > 90.0 us  too few   too few   too few  > 90.0 us
-              service      sent to arrived                      too few   too few   too few   too few         –
-              schedule_lag client                           –    no request ended ok
-              pool_wait    pool                             –    no request ended ok
-              resolve      network                          –    the target is an address
-              connect      network or server                –    no request ended ok
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server                –    no request ended ok
-              wait         server and network               –    no request ended ok
-              receive      server and network               –    no request ended ok
-              client_lag   client                           –    no request ended ok
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                  > 90.0 us  too few   too few   too few  > 90.0 us
+              service      sent to arrived                    too few   too few   too few   too few         –
+              schedule_lag client                          –    no request ended ok
+              pool_wait    pool                            –    no request ended ok
+              resolve      network                         –    the target is an address
+              connect      network or server               –    no request ended ok
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server               –    no request ended ok
+              wait         server and network              –    no request ended ok
+              receive      server and network              –    no request ended ok
+              client_lag   client                          –    no request ended ok
               response includes 20 unanswered requests, by final age; the other rows are for ok requests only
 
               No request succeeded: 20 of 20 ended in connect_refused (nothing listens on the port).
@@ -490,19 +492,19 @@ fn an_empty_run() {
               nothing_measured: no request succeeded: 0 were scheduled
               checks not made: worker_cpu, process_cpu, run_queue (no full second), ports (several servers, or …
 
-                                                        share     p50       p90       p99     p99.9       max
-              response     seen by the user                     too few   too few   too few   too few      none
-              service      sent to arrived                      too few   too few   too few   too few         –
-              schedule_lag client                           –    no request ended ok
-              pool_wait    pool                             –    no request ended ok
-              resolve      network                          –    the target is an address
-              connect      network or server                –    no request ended ok
-              tls          network or server                –    no TLS
-              auth         server                           –    the protocol has no login
-              send         network or server                –    no request ended ok
-              wait         server and network               –    no request ended ok
-              receive      server and network               –    no request ended ok
-              client_lag   client                           –    no request ended ok
+                                                       share    p50       p90       p99     p99.9       max
+              response     seen by the user                   too few   too few   too few   too few      none
+              service      sent to arrived                    too few   too few   too few   too few         –
+              schedule_lag client                          –    no request ended ok
+              pool_wait    pool                            –    no request ended ok
+              resolve      network                         –    the target is an address
+              connect      network or server               –    no request ended ok
+              tls          network or server               –    no TLS
+              auth         server                          –    the protocol has no login
+              send         network or server               –    no request ended ok
+              wait         server and network              –    no request ended ok
+              receive      server and network              –    no request ended ok
+              client_lag   client                          –    no request ended ok
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               closed loop, 1 virtual user over 1 connection, 1 worker, interrupted after 0 (0 requests

@@ -8,15 +8,17 @@ mod patience;
 pub mod remote;
 pub mod wire;
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use anyhow::{Context, anyhow, ensure};
+use record::RecordDir;
 use units::Nanos;
 
 use self::remote::RemoteLink;
@@ -58,7 +60,8 @@ enum ObserverControl {
 }
 
 impl CompanionObserver {
-    /// Starts the observer of a run whose record will be in `run`, and waits until the observer sees requests.
+    /// Starts the observer of a run whose record will be in `run`, and waits until the observer sees requests. Setting
+    /// `stop` ends the wait.
     ///
     /// # Errors
     ///
@@ -67,16 +70,18 @@ impl CompanionObserver {
         subject: &WatchSubject,
         run: &Path,
         program: Option<&Path>,
+        stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<CompanionObserver> {
         let folder = run.join(SERVER);
         match &subject.host {
-            None => CompanionObserver::begin(
-                here(program, &["watch", "--requests", "all"], &[subject.pid], &folder)?,
-                None,
-                folder,
-            ),
+            None => {
+                let (command, _run) =
+                    here(program, &["watch", "--requests", "all"], &[subject.pid], &folder)?;
+                CompanionObserver::begin(command, None, folder, stop)
+            }
             Some(host) => {
-                CompanionObserver::begin(remote::command(host, subject.pid), Some(host.clone()), folder)
+                let command = remote::command(host, subject.pid);
+                CompanionObserver::begin(command, Some(host.clone()), folder, stop)
             }
         }
     }
@@ -86,15 +91,22 @@ impl CompanionObserver {
     /// # Errors
     ///
     /// As [`CompanionObserver::start`].
-    pub fn profile(pids: &[u32], run: &Path, program: Option<&Path>) -> anyhow::Result<CompanionObserver> {
+    pub fn profile(
+        pids: &[u32],
+        run: &Path,
+        program: Option<&Path>,
+        stop: &Arc<AtomicBool>,
+    ) -> anyhow::Result<CompanionObserver> {
         let folder = run.join(PROFILE);
-        CompanionObserver::begin(here(program, &["profile"], pids, &folder)?, None, folder)
+        let (command, _run) = here(program, &["profile"], pids, &folder)?;
+        CompanionObserver::begin(command, None, folder, stop)
     }
 
     fn begin(
         mut command: Command,
         host: Option<String>,
         folder: PathBuf,
+        stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<CompanionObserver> {
         command.stdin(Stdio::piped()).stderr(Stdio::piped());
         command.stdout(if host.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -114,13 +126,13 @@ impl CompanionObserver {
                 control: ObserverControl::Local(Some(stdin)),
                 stderr_text,
             };
-            observer.wait_for_begin(&has_begun)?;
+            observer.wait_for_begin(&has_begun, stop)?;
             return Ok(observer);
         };
         let control = ObserverControl::Remote { host: host.clone(), link: None };
         let mut observer = CompanionObserver { child, folder, control, stderr_text };
-        observer.wait_for_begin(&has_begun)?;
-        match RemoteLink::start(&host, stdin, stdout, observer.folder.clone()) {
+        observer.wait_for_begin(&has_begun, stop)?;
+        match RemoteLink::start(&host, (stdin, stdout), observer.folder.clone(), stop) {
             Ok(link) => observer.control = ObserverControl::Remote { host, link: Some(link) },
             Err(error) => return Err(error),
         }
@@ -128,9 +140,10 @@ impl CompanionObserver {
     }
 
     /// Waits until the observer is ready.
-    fn wait_for_begin(&mut self, begun: &Receiver<Ready>) -> anyhow::Result<()> {
+    fn wait_for_begin(&mut self, begun: &Receiver<Ready>, stop: &AtomicBool) -> anyhow::Result<()> {
         let deadline = clock::now() + PATIENCE;
         while clock::now() < deadline {
+            ensure!(!stop.load(Ordering::Relaxed), "interrupted before the observer was ready");
             if let Ok(ready) = begun.try_recv() {
                 return self.check_version(&ready);
             }
@@ -162,7 +175,11 @@ impl CompanionObserver {
         let _ = self.child.kill();
         let _ = self.child.wait();
         let message = self.stderr_text.take().and_then(|message| message.join().ok()).unwrap_or_default();
-        let message = if message.is_empty() { "the observer does not respond".to_owned() } else { message };
+        let message = match ended {
+            _ if !message.is_empty() => message,
+            Some(ended) => format!("the observer ended without a message ({ended})"),
+            None => "the observer does not respond".to_owned(),
+        };
         match (&self.control, ended) {
             (ObserverControl::Local(_), _) => anyhow!("{message}"),
             (ObserverControl::Remote { host, .. }, Some(ended)) => {
@@ -213,7 +230,7 @@ impl CompanionObserver {
         let folder = self.folder.clone();
         // Ended in the usual way, so that nothing is left on its host.
         let _ = self.finish();
-        let _ = fs::remove_dir_all(folder);
+        let _ = archive::discard(&folder);
     }
 }
 
@@ -224,12 +241,21 @@ impl Drop for CompanionObserver {
     }
 }
 
-fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
+/// The command of an observer on this host, and the directory in which it starts.
+fn here(
+    program: Option<&Path>,
+    verb: &[&str],
+    pids: &[u32],
+    folder: &Path,
+) -> anyhow::Result<(Command, RecordDir)> {
     let mut command =
         Command::new(program.context("cannot find the parallax binary, which is needed to start observers")?);
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    command.args(verb).args(["--controlled", "-p", &pids.join(","), "-o"]).arg(folder);
-    Ok(command)
+    // The directory that this process made, even if another one is at its path by now.
+    let (run, name) = archive::place(folder)?;
+    command.args(verb).args(["--controlled", "-p", &pids.join(","), "-o"]).arg(name);
+    command.current_dir(run.lasting_path());
+    Ok((command, run))
 }
 
 /// Reads messages to the end, signals when the observer is ready, and returns the last message, without terminal
@@ -264,18 +290,23 @@ pub struct Companions {
 }
 
 impl Companions {
-    /// Starts the observers that `observers` requests, and waits until they see something.
+    /// Starts the observers that `observers` requests, and waits until they see something, or `stop` is set.
     ///
     /// # Errors
     ///
     /// Why one of them cannot be started; in that case none is left running.
-    pub fn start(observers: &Observers, run: &Path, program: Option<&Path>) -> anyhow::Result<Companions> {
+    pub fn start(
+        observers: &Observers,
+        run: &Path,
+        program: Option<&Path>,
+        stop: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Companions> {
         let mut companions = Companions::default();
         if let Some(subject) = &observers.watch {
-            companions.server = Some(CompanionObserver::start(&subject.value, run, program)?);
+            companions.server = Some(CompanionObserver::start(&subject.value, run, program, stop)?);
         }
         if let Some(pid) = &observers.profile {
-            match CompanionObserver::profile(&[pid.value.0], run, program) {
+            match CompanionObserver::profile(&[pid.value.0], run, program, stop) {
                 Ok(profile) => companions.profile = Some(profile),
                 Err(error) => {
                     companions.abandon();

@@ -1,15 +1,21 @@
 //! Carries out a prepared run: generates the load, writes the record as it goes, and closes it with results and
 //! verdict.
 
+mod before;
+mod opening;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use audit::{Evidence, audit};
-use engine::{Controls, Finished, Keeping, Listener, Order, Place, RunError, RunPlan, Started};
+use dataset::account::{Accountant, Snapshot};
+use engine::{
+    Controls, Finished, Keeping, Listener, Order, Place, Prepared, RunError, RunPlan, Started, WarmUp,
+};
 use findings::{Condition, Figures, RunFacts};
+use metering::HostMonitor;
 use record::document::{
-    ArrivalFacts, ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts,
-    LoadChange, LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
+    ArrivalStamps, Document, EffectiveOption, LoadChange, LoadOrder, OptionSource, State,
 };
 use record::{Event, FolderWriter, Interval, Reach, RecordError, Second};
 use units::Nanos;
@@ -19,12 +25,13 @@ use crate::date::timestamp;
 use crate::effective::{EffectiveOptions, effective};
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
-use crate::host_monitor::HostMonitor;
 use crate::prepare::PreparedRun;
 use crate::record_lock::RecordLock;
 use crate::requests_file::RequestsFile;
 use crate::sinks::Sinks;
-use crate::{ceiling, load, scenario_file, secrets, unreachable};
+use crate::{ceiling, unreachable};
+
+pub use self::opening::{host_facts, opening_document};
 
 /// Receives the progress of a run.
 pub trait Progress {
@@ -87,7 +94,16 @@ pub struct Conduct<'a> {
 /// When an observer cannot be attached, the results directory cannot be created, or the engine cannot be started;
 /// nothing has been sent then.
 pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
-    let companions = Companions::start(&prepared.spec.observers, with.folder, with.environment.program)?;
+    // The folder first: observers write into it, and opening a sink truncates its file, which may be in it.
+    let claim = ClaimedFolder::make(with.folder)?;
+    let (observers, stop) = (&prepared.spec.observers, with.controls.stop_flag());
+    let companions = match Companions::start(observers, with.folder, with.environment.program, stop) {
+        Ok(companions) => companions,
+        Err(error) => {
+            claim.release();
+            return Err(error);
+        }
+    };
     match drive(prepared, with) {
         Ok(mut completed) => {
             (completed.server, completed.profile) = companions.finish();
@@ -95,6 +111,7 @@ pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<Comp
         }
         Err(error) => {
             companions.abandon();
+            claim.release();
             Err(error)
         }
     }
@@ -102,15 +119,8 @@ pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<Comp
 
 fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
     let Conduct { folder, options, environment, progress, controls } = with;
-    // The folder first: opening a sink truncates its file, which may be in the folder.
-    let claim = ClaimedFolder::make(folder)?;
-    let sinks = match Sinks::open(&prepared.sinks) {
-        Ok(sinks) => sinks,
-        Err(error) => {
-            claim.release();
-            return Err(error);
-        }
-    };
+    let accountant = before::accountant(prepared)?;
+    let sinks = Sinks::open(&prepared.sinks)?;
     let mut all = effective(prepared, folder);
     all.extend(options);
     let mut keeper = Keeper {
@@ -118,6 +128,8 @@ fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedR
         thresholds: &prepared.thresholds,
         sinks,
         prepared,
+        accountant,
+        counted: None,
         folder,
         environment,
         writer: None,
@@ -134,96 +146,18 @@ fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedR
         unreachable: false,
         warnings: Vec::new(),
     };
+    if let Some(length) = prepared.plan.warmup.filter(|_| !prepared.spec.output.quiet) {
+        (environment.notice)(&format!("warming up for {length}; none of it is in the figures"));
+    }
     let ended = prepared.protocol.run(&prepared.plan, controls, &mut keeper);
     keeper.progress.end();
     if keeper.writer.is_some() {
         return Ok(keeper.close(ended));
     }
-    claim.release();
     match (keeper.damage, ended) {
         (Some(error), _) => Err(error.into()),
         (None, Err(error)) => Err(error.into()),
         (None, Ok(_)) => unreachable!("a run that began has a record, or could not make one"),
-    }
-}
-
-/// What is known of a run before it begins.
-pub fn opening_document(
-    prepared: &PreparedRun,
-    options: EffectiveOptions,
-    environment: &Environment<'_>,
-) -> Document {
-    let plan = &prepared.plan;
-    let command = secrets::without(environment.command.iter().cloned());
-    Document {
-        envelope: Envelope {
-            command,
-            options,
-            host: host_facts(),
-            ..Envelope::new(RecordKind::Drive, env!("CARGO_PKG_VERSION"))
-        },
-        thresholds: Vec::new(),
-        subject: Subject {
-            url: prepared.url.clone(),
-            protocol: "http".to_owned(),
-            request_kinds: prepared.names.len() as u64,
-            targets: targets(prepared),
-            journeys: journeys(prepared),
-            address: None,
-        },
-        load: LoadFacts {
-            model: if plan.load.is_open() { Model::Open } else { Model::Closed },
-            rate_per_s: load::rate_per_s(&plan.load),
-            arrivals: load::arrival_facts(&plan.load)
-                .map(|facts| ArrivalFacts { replay: prepared.replay.clone(), ..facts }),
-            think: load::think_facts(&plan.load),
-            pace: load::pace_facts(plan),
-            callers: plan.pool.users,
-            connections: plan.pool.connections.saturating_mul(plan.peers.len() as u64),
-            pipeline: prepared.depth,
-            workers: plan.workers,
-            duration_ns: plan.window.map(|window| window.0),
-            request_limit: plan.request_limit,
-            changes: Vec::new(),
-        },
-        stamps: Stamps {
-            arrival: ArrivalStamps::Kernel,
-            reason: None,
-            pairing_error_ns: None,
-            wall_clock_steps: 0,
-        },
-        results: None,
-    }
-}
-
-/// The requests' names, if each has its own figures.
-fn targets(prepared: &PreparedRun) -> Vec<String> {
-    let apart = (2..=engine::KINDS_APART).contains(&prepared.names.len());
-    if apart { prepared.names.clone() } else { Vec::new() }
-}
-
-/// The run's journeys; empty unless their requests have figures of their own.
-fn journeys(prepared: &PreparedRun) -> Vec<JourneyFacts> {
-    let scenario = prepared.protocol.scenario().filter(|_| !targets(prepared).is_empty());
-    let journeys = scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named()));
-    journeys.filter(|all| all.len() <= engine::JOURNEYS_APART).unwrap_or_default()
-}
-
-/// What a record contains about this host.
-pub fn host_facts() -> Host {
-    let facts = host::Facts::read();
-    Host {
-        name: facts.name,
-        kernel: facts.kernel,
-        cpu_model: facts.cpu_model,
-        cpus: facts.cpus,
-        memory_bytes: facts.memory_bytes,
-        clock_source: facts.clock_source,
-        hypervisor: facts.hypervisor,
-        boot_id: facts.boot_id,
-        pid: facts.pid,
-        monotonic_offset_ns: facts.monotonic_offset.filter(|&offset| offset != 0),
-        ..Host::default()
     }
 }
 
@@ -234,6 +168,10 @@ struct Keeper<'a> {
     sinks: Sinks,
     prepared: &'a PreparedRun,
     folder: &'a Path,
+    /// Reads what the server counted.
+    accountant: Option<Accountant>,
+    /// What it had counted before the run.
+    counted: Option<anyhow::Result<Snapshot>>,
     /// Present from the run's zero on.
     writer: Option<FolderWriter>,
     environment: &'a Environment<'a>,
@@ -309,6 +247,23 @@ impl Listener for Keeper<'_> {
         }
     }
 
+    fn warming(&mut self, interval: &Interval) -> bool {
+        interval.reach != Reach::Failing || self.prepared.spec.limits.keep_trying
+    }
+
+    fn prepared(&mut self, prepared: Prepared) {
+        if let Some(WarmUp { window, elapsed, total }) = prepared.warmup {
+            self.document.load.warmup = Some(findings::warm_up(&total, window, elapsed));
+        }
+        self.document.load.idle_connections = before::idle_facts(prepared.idle);
+        // What it cost is not part of the run.
+        self.process_cpu = host::process_cpu();
+    }
+
+    fn starting(&mut self) {
+        self.counted = self.accountant.as_ref().map(|accountant| accountant.read(None));
+    }
+
     fn keeping(&mut self) -> Option<Keeping> {
         let (keep, seed) = self.prepared.keep.filter(|_| self.writer.is_some())?;
         match RequestsFile::begin(keep, seed, self.folder, &self.document, &self.prepared.names) {
@@ -372,6 +327,11 @@ impl Keeper<'_> {
             (None, false) => State::Finished,
         };
         self.note_end(finished.as_ref());
+        if let Some((accountant, before)) = self.accountant.take().zip(self.counted.take()) {
+            let (account, warning) = before::counted(&accountant, before);
+            self.document.server_account = Some(account);
+            self.warnings.extend(warning);
+        }
         let seconds = self.read_back();
         self.judge(&seconds);
         self.note_server_memory();
@@ -387,6 +347,7 @@ impl Keeper<'_> {
         }
         // Last: a sink may wait for its reader, and the record must not wait for that.
         let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.document.load.idle_connections.as_ref().and_then(before::idle_warning));
         warnings.extend(self.sinks.finish(&|| self.controls.is_stopped(), self.environment.notice));
         let unreachable = self.unreachable.then(|| unreachable::explain(&self.document, &self.prepared.plan));
         CompletedRun {
@@ -482,6 +443,7 @@ impl Keeper<'_> {
             self.document.subject.protocol = used_protocols;
         }
         if let Some(finished) = finished {
+            self.document.load.idle_connections = before::idle_facts(finished.idle.clone());
             self.document.subject.address = finished.address.as_ref().map(ToString::to_string);
             if self.document.stamps.arrival == ArrivalStamps::Kernel {
                 self.document.stamps.pairing_error_ns = Some(finished.stamps.pairing_error.0);

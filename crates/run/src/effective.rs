@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::document::{EffectiveOption, OptionSource};
+use scenario::workloads::Size;
 use units::Nanos;
 
 use crate::options::OPTIONS;
@@ -44,13 +45,7 @@ pub fn effective(prepared: &PreparedRun, folder: &Path) -> EffectiveOptions {
 
 /// The value as the record keeps it: without credentials, several values as a JSON list.
 fn shown(name: &str, texts: &[String]) -> String {
-    let keep = |text: &String| match name {
-        "header" => secrets::header(text),
-        "set" => secrets::setting(text),
-        "otlp" => secrets::url(text),
-        _ => text.clone(),
-    };
-    let kept: Vec<String> = texts.iter().map(keep).collect();
+    let kept: Vec<String> = texts.iter().map(|text| secrets::option(name, text)).collect();
     match kept.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
@@ -87,6 +82,11 @@ fn derived(name: &str, prepared: &PreparedRun, folder: &Path) -> String {
         "requests" => "none: only sums are kept".to_owned(),
         "method" => prepared.method.clone(),
         "expect-status" => "below 400".to_owned(),
+        "tables" | "rows" => match prepared.given.first("workload").map(Size::default_of) {
+            Some(size) if name == "tables" => size.tables.to_string(),
+            Some(size) => size.rows.to_string(),
+            None => "none".to_owned(),
+        },
         "output" if prepared.spec.output.no_record => "none".to_owned(),
         "output" => folder.to_string_lossy().into_owned(),
         _ => "none".to_owned(),

@@ -16,7 +16,10 @@ pub fn new_folder() -> PathBuf {
 }
 
 /// A directory that receives the record, and the parent directories created for it.
+///
+/// While it is claimed, its path means this directory, whatever happens to the directories above it.
 pub struct ClaimedFolder {
+    dir: RecordDir,
     /// Deepest first.
     made: Vec<PathBuf>,
 }
@@ -35,9 +38,9 @@ impl ClaimedFolder {
             )
         };
         let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
-        let claim = ClaimedFolder { made: missing.map(Path::to_owned).collect() };
-        RecordDir::make(folder).with_context(make)?;
-        let occupied = folder.join("run.json").try_exists().with_context(make)?;
+        let made = missing.map(Path::to_owned).collect();
+        let claim = ClaimedFolder { dir: RecordDir::make(folder).with_context(make)?, made };
+        let occupied = claim.dir.contains("run.json").with_context(make)?;
         ensure!(
             !occupied,
             "`{shown}` already contains a record; choose another directory with -o, or remove it"

@@ -11,6 +11,8 @@ pub enum Mode {
     Run,
     /// One run of a scenario file.
     Scenario,
+    /// One run of statements to a database.
+    Database,
     Search,
     Calibrate,
 }
@@ -20,7 +22,21 @@ impl Mode {
     pub fn refuses(self, group: Group) -> Option<&'static str> {
         use Group as G;
         match (self, group) {
-            (Mode::Run, G::Scenario) => Some("is for a scenario; name a file that ends in .toml"),
+            (Mode::Run | Mode::Scenario, G::Statement) => Some(
+                "is for a database; give a URL such as mysql://USER@HOST/DATABASE, postgres://… or redis://HOST",
+            ),
+            (Mode::Run, G::Login) => Some(
+                "is for a database; give a URL such as mysql://USER@HOST/DATABASE, postgres://… or redis://HOST",
+            ),
+            (Mode::Database, G::Request | G::Expectation | G::Http) => {
+                Some("is for HTTP; a database is sent --query, or a scenario file")
+            }
+            (Mode::Database, G::Recording) => {
+                Some("is for HTTP; with a database, --replay gives the times alone")
+            }
+            (Mode::Run | Mode::Database, G::Scenario) => {
+                Some("is for a scenario; name a file that ends in .toml")
+            }
             (Mode::Scenario, G::Request) => {
                 Some("is for a URL; a scenario has method, headers and body under its [[request]]")
             }
@@ -43,11 +59,20 @@ impl Mode {
             (Mode::Search, G::Details) => Some(
                 "cannot be used with --search; `parallax report -v` shows the details of one of its probes",
             ),
-            (Mode::Calibrate, G::Client | G::Json) => None,
+            (Mode::Calibrate, G::Client | G::Pipeline | G::Json) => None,
             (Mode::Calibrate, _) => Some(
                 "cannot be used with --calibrate, which uses only -c, --pipeline, --workers, --pace, --stamps and --json",
             ),
             _ => None,
+        }
+    }
+
+    /// The mode of one run with these options.
+    pub fn of(given: &GivenOptions) -> Mode {
+        match given {
+            given if given.names_scenario() => Mode::Scenario,
+            given if given.names_database() => Mode::Database,
+            _ => Mode::Run,
         }
     }
 
@@ -57,7 +82,7 @@ impl Mode {
     ///
     /// One line that names the option and the mode.
     pub fn check(self, given: &GivenOptions) -> anyhow::Result<()> {
-        let driven = if given.names_scenario() { Mode::Scenario } else { Mode::Run };
+        let driven = Mode::of(given);
         for name in given.0.keys() {
             let group = named(name).map_or(Group::Users, |option| option.group);
             let by_driven = || if self == Mode::Search { driven.refuses(group) } else { None };

@@ -9,9 +9,9 @@
 pub mod command;
 pub mod cpu;
 pub mod disturb;
+pub mod frames;
 pub mod hiccup;
 pub mod keeper;
-pub mod pictures;
 #[cfg(feature = "ebpf")]
 pub mod profile;
 #[cfg(feature = "ebpf")]

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 use codec::web::{Sha256Digest, StatusSet};
+use database::is_database;
 use findings::Condition;
 use record::document::OptionSource;
 use regex::Regex;
@@ -17,7 +18,6 @@ use schedule::{Jitter, Speed, Think};
 use serde_json::{Map, Value};
 use units::{Bytes, Rate};
 
-use crate::record_mode::RecordMode;
 use crate::replay::Methods;
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
@@ -25,6 +25,7 @@ use crate::values::{
     Count, Drain, HttpChoice, Length, ListenAddress, Measured, OnInvalid, PaceChoice, Pid, Resolve, Spacing,
     StageText, StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written, value,
 };
+use record::record_mode::RecordMode;
 
 /// Options that a mode uses or refuses together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,10 @@ pub enum Group {
     Target,
     /// The parts of each request to a URL.
     Request,
+    /// Statements to a database.
+    Statement,
+    /// How to log in to a database.
+    Login,
     /// What a response must be like.
     Expectation,
     /// Changes to a scenario file.
@@ -51,6 +56,10 @@ pub enum Group {
     Client,
     /// How to connect to the servers.
     Connection,
+    /// What only HTTP has: its version, headers, and names that are looked up in another way.
+    Http,
+    /// Requests in flight on one connection.
+    Pipeline,
     Tls,
     /// Timeouts, and the largest response.
     Limits,
@@ -124,11 +133,17 @@ use Shape::{Flag, List, One};
 /// All options of a run.
 #[rustfmt::skip]
 pub static OPTIONS: &[RunOption] = &[
-    option(("url", G::Target, &["/request/urls/url", "/request/scenario/file"], List, None, reads::<String>)),
+    option(("url", G::Target, &["/request/urls/url", "/request/scenario/file", "/request/scenario/database", "/request/statements/url"], List, None, reads::<String>)),
     option(("targets", G::Target, &["/request/targets/file"], One, None, reads::<String>)),
     option(("method", G::Request, &["/request/urls/method"], One, None, reads::<String>)),
     option(("header", G::Request, &["/request/targets/header", "/request/urls/header"], List, None, reads::<String>)),
     option(("body", G::Request, &["/request/urls/body"], One, None, reads::<String>)),
+    option(("query", G::Statement, &["/request/statements/query"], List, None, reads::<String>)),
+    option(("prepared", G::Statement, &["/request/statements/prepared"], Flag, Some(""), reads::<bool>)),
+    option(("workload", G::Scenario, &["/request/scenario/workload"], One, None, reads::<String>)),
+    option(("command", G::Scenario, &["/request/scenario/command"], List, None, reads::<String>)),
+    option(("tables", G::Scenario, &["/request/scenario/tables"], One, None, reads::<Count>)),
+    option(("rows", G::Scenario, &["/request/scenario/rows"], One, None, reads::<Count>)),
     option(("set", G::Scenario, &["/request/scenario/set"], List, None, reads::<String>)),
     option(("users", G::Users, &["/load/model/closed/users"], One, None, reads::<Count>)),
     option(("max-in-flight", G::Users, &["/load/model/open/max_in_flight"], One, None, reads::<Count>)),
@@ -146,23 +161,30 @@ pub static OPTIONS: &[RunOption] = &[
     option(("replay-credentials", G::Recording, &["/load/model/open/schedule/replay/credentials"], Flag, None, reads::<bool>)),
     option(("duration", G::Schedule, &["/load/duration"], One, None, reads::<Length>)),
     option(("count", G::Schedule, &["/load/count"], One, None, reads::<Count>)),
+    option(("warmup", G::Schedule, &["/load/warmup"], One, None, reads::<Length>)),
     option(("seed", G::Seed, &["/load/seed"], One, None, reads::<u64>)),
     option(("pace", G::Client, &["/load/pace"], One, Some("balanced"), reads::<PaceChoice>)),
     option(("connections", G::Client, &["/pool/connections"], One, Some("10"), reads::<Count>)),
-    option(("pipeline", G::Client, &["/pool/pipeline"], One, Some("1"), reads::<Count>)),
+    option(("idle-connections", G::Connection, &["/pool/idle_connections"], One, Some("0"), reads::<u64>)),
+    option(("reconnect-every", G::Connection, &["/pool/reconnect_every"], One, None, reads::<Count>)),
+    option(("connect-rate", G::Connection, &["/pool/connect_rate"], One, None, reads::<Rate>)),
+    option(("pipeline", G::Pipeline, &["/pool/pipeline"], One, Some("1"), reads::<Count>)),
     option(("workers", G::Client, &["/pool/workers"], One, None, reads::<Count>)),
     option(("stamps", G::Client, &["/limits/stamps"], One, Some("kernel"), reads::<StampSource>)),
-    option(("http", G::Connection, &["/connection/http"], One, Some("auto"), reads::<HttpChoice>)),
-    option(("streams", G::Connection, &["/connection/streams"], One, Some("1"), reads::<Count>)),
-    option(("resolve", G::Connection, &["/connection/resolve"], List, None, reads::<Resolve>)),
+    option(("http", G::Http, &["/connection/http"], One, Some("auto"), reads::<HttpChoice>)),
+    option(("streams", G::Http, &["/connection/streams"], One, Some("1"), reads::<Count>)),
+    option(("resolve", G::Http, &["/connection/resolve"], List, None, reads::<Resolve>)),
     option(("unix", G::Connection, &["/connection/unix"], One, None, reads::<String>)),
+    option(("password-file", G::Login, &["/connection/password_file"], One, None, reads::<String>)),
+    option(("setup-query", G::Login, &["/connection/setup_query"], List, None, reads::<String>)),
+    option(("server-account", G::Login, &["/connection/server_account"], Flag, Some(""), reads::<bool>)),
     option(("source", G::Connection, &["/connection/source"], List, None, reads::<IpAddr>)),
     option(("insecure", G::Tls, &["/tls/insecure"], Flag, Some(""), reads::<bool>)),
     option(("cacert", G::Tls, &["/tls/cacert"], One, None, reads::<String>)),
     option(("cert", G::Tls, &["/tls/cert"], One, None, reads::<String>)),
     option(("key", G::Tls, &["/tls/key"], One, None, reads::<String>)),
     option(("sni", G::Tls, &["/tls/sni"], One, None, reads::<String>)),
-    option(("alpn", G::Tls, &["/tls/alpn"], List, None, reads::<String>)),
+    option(("alpn", G::Http, &["/tls/alpn"], List, None, reads::<String>)),
     option(("tls-version", G::Tls, &["/tls/tls_version"], One, Some("auto"), reads::<TlsVersionChoice>)),
     option(("tls-resumption", G::Tls, &["/tls/tls_resumption"], One, Some("on"), reads::<Switch>)),
     option(("expect-status", G::Expectation, &["/checks/expect_status"], One, None, reads::<StatusSet>)),
@@ -170,7 +192,7 @@ pub static OPTIONS: &[RunOption] = &[
     option(("expect-sha256", G::Expectation, &["/checks/expect_sha256"], One, None, reads::<Sha256Digest>)),
     option(("fail-if", G::Thresholds, &["/checks/fail_if"], List, None, reads::<Condition>)),
     option(("on-invalid", G::Thresholds, &["/checks/on_invalid"], One, Some("fail"), reads::<OnInvalid>)),
-    option(("max-head", G::Limits, &["/checks/max_head"], One, Some("64KiB"), reads::<Bytes>)),
+    option(("max-head", G::Http, &["/checks/max_head"], One, Some("64KiB"), reads::<Bytes>)),
     option(("max-body", G::Limits, &["/checks/max_body"], One, Some("1GiB"), reads::<Bytes>)),
     option(("timeout", G::Limits, &["/limits/timeout"], One, Some("30s"), reads::<Timeout>)),
     option(("connect-timeout", G::Limits, &["/limits/connect_timeout"], One, Some("5s"), reads::<Timeout>)),
@@ -188,6 +210,7 @@ pub static OPTIONS: &[RunOption] = &[
     option(("csv", G::Sinks, &["/sinks/csv"], One, None, reads::<String>)),
     option(("output", G::Folder, &["/output/folder"], One, None, reads::<String>)),
     option(("record-mode", G::Folder, &["/output/record_mode"], One, None, reads::<RecordMode>)),
+    option(("block", G::Requests, &["/output/block"], One, None, reads::<String>)),
     option(("no-record", G::Requests, &["/output/no_record"], Flag, Some(""), reads::<bool>)),
     option(("requests", G::Requests, &["/output/requests"], One, None, reads::<KeepRequests>)),
     option(("json", G::Json, &["/output/json"], Flag, Some(""), reads::<bool>)),
@@ -263,13 +286,25 @@ impl GivenOptions {
         GivenOptions(kept.map(|(name, given)| (name.clone(), given.clone())).collect())
     }
 
-    fn first(&self, name: &str) -> Option<&str> {
+    /// The first text of an option, if it was given.
+    pub fn first(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.texts.first().map(String::as_str)
     }
 
-    /// Whether the target is a scenario file.
+    /// Whether the target is a scenario: a file, or a built-in one.
     pub fn names_scenario(&self) -> bool {
-        self.first("url").is_some_and(|text| text.ends_with(".toml") && !text.contains("://"))
+        self.is_built_in()
+            || self.first("url").is_some_and(|text| text.ends_with(".toml") && !text.contains("://"))
+    }
+
+    /// Whether the target is a scenario that is made here: a workload, or commands.
+    pub fn is_built_in(&self) -> bool {
+        self.has("workload") || self.has("command")
+    }
+
+    /// Whether the target is a database.
+    pub fn names_database(&self) -> bool {
+        self.first("url").is_some_and(is_database)
     }
 
     /// Whether the load is an open loop.
@@ -324,9 +359,11 @@ impl GivenOptions {
 
     fn insert(&self, spec: &mut Value, option: &RunOption, value: Value) {
         let (path, value) = match option.name {
+            "url" if self.is_built_in() => ("/request/scenario/database", value),
             "url" if self.names_scenario() => {
                 ("/request/scenario/file", value.get(0).cloned().unwrap_or_default())
             }
+            "url" if self.names_database() => ("/request/statements/url", value),
             "url" => ("/request/urls/url", value),
             "header" if self.has("targets") => ("/request/targets/header", value),
             "header" => ("/request/urls/header", value),
@@ -343,7 +380,7 @@ impl GivenOptions {
         *at = value;
     }
 
-    /// Refuses options that exclude each other, and options that need another one that is missing.
+    /// Refuses options that exclude each other, and those whose own needs are not met.
     fn check_together(&self) -> anyhow::Result<()> {
         const EXCLUSIVE: [(&str, &str); 17] = [
             ("rate", "stage"),
@@ -376,6 +413,11 @@ impl GivenOptions {
                 if other == "url" { "a URL".to_owned() } else { format!("'--{other}'") }
             );
         }
+        self.check_needs()
+    }
+
+    /// Refuses options that need another one that is missing.
+    fn check_needs(&self) -> anyhow::Result<()> {
         let needs = |names: &[&str], holds: bool, what: &str| -> anyhow::Result<()> {
             match names.iter().find(|name| self.has(name)) {
                 Some(name) if !holds => bail!("--{name} {what}"),
@@ -394,6 +436,12 @@ impl GivenOptions {
         needs(&of_replay, self.has("replay"), "needs --replay FILE")?;
         needs(&["cert"], self.has("key"), "needs --key FILE, the private key of the certificate")?;
         needs(&["key"], self.has("cert"), "needs --cert FILE, the certificate of the key")?;
+        needs(
+            &["workload", "command"],
+            self.names_database(),
+            "needs a database; give a URL such as mysql://USER@HOST/DATABASE, postgres://… or redis://HOST",
+        )?;
+        needs(&["tables", "rows"], self.has("workload"), "needs --workload NAME")?;
         needs(&["prometheus-linger"], self.has("prometheus"), "needs --prometheus ADDR")?;
         needs(&["otlp-interval"], self.has("otlp"), "needs --otlp URL")?;
         let is_open = self.is_open();

@@ -1,30 +1,26 @@
 //! From a spec to a run that may start. Everything that can be refused is refused here, before anything is sent.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
-use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
-use codec::web::{self, Header, Url, Web, WebSettings, origins, targets};
-use engine::{PoolPlan, RunPlan};
+use anyhow::{Context, ensure};
+use engine::{Peer, PoolPlan, RunPlan};
 use findings::Condition;
 use host::process::{CpuMeter, Detail, Wanted};
 use record::document::{EffectiveOption, ReplayFacts};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schedule::Recorded;
-use units::{Bytes, Nanos, read_at_most, read_text_at_most};
+use units::Nanos;
 
 use crate::environment::Environment;
 use crate::load::{self, LoadSpec, load, window};
 use crate::options::{GivenOptions, or_default};
-use crate::replay::{self, Replayed};
+use crate::parts::Parts;
 use crate::requests_file::KeepRequests;
-use crate::scenario_file::{self, Merged};
-use crate::servers::{Servers, servers};
+use crate::scenario_file::{self, Merged, PlannedScenario};
 use crate::sinks::SinkPlan;
-use crate::spec::{Model, Request, RunSpec, UrlRequests};
-use crate::values::{Count, Measured, PaceChoice, StampSource, Written, value};
+use crate::spec::{Model, Request, RunSpec};
+use crate::values::{Measured, PaceChoice, StampSource, Written, value};
+use crate::{statements, web_requests};
 use protocols::DriveProtocol;
 
 /// Default time after the end of the schedule in which the last responses may still arrive.
@@ -92,53 +88,9 @@ pub fn prepare_given(given: &GivenOptions, environment: &Environment<'_>) -> any
     let spec = given.spec()?;
     match &spec.request {
         Request::Scenario(_) => prepare_scenario(&scenario_file::merge(given)?, environment),
-        Request::Urls(_) | Request::Targets(_) => prepare_requests(&spec, given.clone()),
+        Request::Urls(_) | Request::Targets(_) => finish(web_requests::parts(&spec, given.clone())?),
+        Request::Statements(_) => finish(statements::parts(&spec, given, environment)?),
     }
-}
-
-fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<PreparedRun> {
-    let Replayed { requests: replayed, turns, recorded, facts } = replay::read(spec)?.unwrap_or_default();
-    let requests = requests(spec, replayed)?;
-    let checks = web::Checks {
-        expect_status: value(&spec.checks.expect_status).cloned(),
-        expect_body_contains: spec.checks.expect_body_contains.as_ref().map(|text| text.as_bytes().to_vec()),
-        expect_sha256: value(&spec.checks.expect_sha256).copied(),
-    };
-    let settings = settings(spec)?;
-    let servers = servers(origins(&requests)?, spec)?;
-    servers.refuse_unused(spec)?;
-    let depth = servers.depth(settings.pipeline as u64, settings.streams as u64);
-    let are_apart = recorded.is_none() || requests.len() <= engine::KINDS_APART;
-    let protocol = match &recorded {
-        None => Web::turns_over(&servers.plans, &requests, &checks, settings)?,
-        Some(_) => Web::in_order((&requests, turns, are_apart), &servers.plans, &checks, settings)?,
-    };
-    let first = requests.first().context("nothing to request; give a URL")?;
-    let url = match &spec.request {
-        Request::Urls(urls) if recorded.is_some() => urls.url[0].clone(),
-        _ => first.url.to_string(),
-    };
-    let method = match requests.len() {
-        1 => first.method.clone(),
-        _ => "of each target".to_owned(),
-    };
-    let name = |request: &web::Request| format!("{} {}", request.method, request.url);
-    let names = if are_apart { requests.iter().map(name).collect() } else { vec!["replayed".to_owned()] };
-    finish(Parts {
-        spec: spec.clone(),
-        given,
-        protocol: DriveProtocol::RoundRobin(protocol),
-        servers,
-        depth,
-        url,
-        method,
-        names,
-        values: BTreeMap::new(),
-        seed: None,
-        data_limit: None,
-        recorded,
-        replay: facts,
-    })
 }
 
 fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
@@ -146,7 +98,7 @@ fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::R
     let scenario = merged.compile(seed, environment)?;
     // Data that is used only once ends the run in the same way as a number of requests.
     let arrivals = scenario.limit().map(|limit| limit.arrivals);
-    let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
+    let names = scenario_file::names(scenario.database_kind(), scenario.kinds_named());
     let mut spec = merged.spec.clone();
     if let Some(arrivals) = arrivals {
         let least = arrivals.min(value(&spec.load.count).map_or(u64::MAX, |count| count.0));
@@ -154,18 +106,15 @@ fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::R
     }
     // One seed for the whole run, so that one number reproduces it.
     spec.load.seed = Some(written(&seed.to_string())?);
-    let settings = settings(&spec)?;
-    let (protocol, servers) = scenario_file::protocol(merged, scenario, settings)?;
-    servers.refuse_unused(&spec)?;
-    let depth = servers.depth(settings.pipeline as u64, settings.streams as u64);
+    let PlannedScenario { protocol, peers, depth } = scenario_file::plan(merged, scenario, environment)?;
     let data_limit = value(&spec.load.count).map(|count| count.0);
     finish(Parts {
         spec,
         given: merged.given.clone(),
-        protocol: DriveProtocol::Scenario(protocol),
-        servers,
+        protocol,
+        peers,
         depth,
-        url: merged.path.display().to_string(),
+        url: merged.shown(),
         method: "of each request".to_owned(),
         names,
         values: merged.values(),
@@ -176,29 +125,35 @@ fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::R
     })
 }
 
-/// The common result of reading requests or a scenario.
-struct Parts {
-    spec: RunSpec,
-    given: GivenOptions,
-    protocol: DriveProtocol,
-    servers: Servers,
-    depth: u64,
-    url: String,
-    method: String,
-    names: Vec<String>,
-    values: BTreeMap<String, EffectiveOption>,
-    seed: Option<u64>,
-    data_limit: Option<u64>,
-    /// The times of a recording whose requests are sent, and which part of it that is.
-    recorded: Option<Recorded>,
-    replay: Option<ReplayFacts>,
-}
-
 fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
-    let Parts { spec, given, protocol, servers, depth, url, method, names, values, seed, data_limit, .. } =
-        parts;
-    let plan = plan(&spec, servers, depth, parts.recorded)?;
-    allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
+    let Parts {
+        spec,
+        given,
+        protocol,
+        peers,
+        depth,
+        url,
+        method,
+        names,
+        values,
+        seed,
+        data_limit,
+        replay,
+        ..
+    } = parts;
+    let plan = plan(&spec, peers, depth, parts.recorded)?;
+    let connections = plan.pool.connections.saturating_add(plan.pool.idle);
+    allow_descriptors(connections.saturating_mul(plan.peers.len() as u64))?;
+    let is_database = protocol.database().is_some();
+    ensure!(
+        is_database || (spec.connection.setup_query.is_empty() && !spec.connection.server_account),
+        "--setup-query and --server-account are for a database; leave them out"
+    );
+    let uses_data_once = protocol.scenario().is_some_and(|scenario| scenario.limit().is_some());
+    ensure!(
+        plan.warmup.is_none() || (!uses_data_once && replay.is_none()),
+        "--warmup needs requests that may be sent twice; leave it out with data that is used once and with a replay of requests"
+    );
     if let (Some(given), None) = (&spec.load.seed, seed) {
         let is_sample = matches!(value(&spec.output.requests), Some(KeepRequests::Sample(_)));
         ensure!(
@@ -229,7 +184,7 @@ fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
         values,
         seed,
         data_limit,
-        replay: parts.replay,
+        replay,
     })
 }
 
@@ -284,24 +239,6 @@ fn keep(spec: &RunSpec) -> Option<(KeepRequests, u64)> {
     keep.map(|keep| (keep, value(&spec.load.seed).copied().unwrap_or(0)))
 }
 
-/// How connections are used, and how much of a response is accepted.
-fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
-    let max_head = or_default::<Bytes>(&spec.checks.max_head, "max-head");
-    let limits = web::Limits {
-        head_bytes: usize::try_from(max_head.0).context("--max-head needs too much memory; use less")?,
-        body_bytes: or_default::<Bytes>(&spec.checks.max_body, "max-body").0,
-        ..web::Limits::default()
-    };
-    let per_connection = |name: &str, field| {
-        let count: u64 = or_default::<Count>(field, name).0;
-        ensure!(count <= 10_000, "--{name} {count} is over 10000; use more connections instead");
-        usize::try_from(count).with_context(|| format!("--{name} needs too much memory; use less"))
-    };
-    let pipeline = per_connection("pipeline", &spec.pool.pipeline)?;
-    let streams = per_connection("streams", &spec.connection.streams)?;
-    Ok(WebSettings { pipeline, streams, limits })
-}
-
 /// Connections to each server: as given, otherwise enough for each virtual user to have its own.
 fn connections(spec: &RunSpec, depth: u64) -> u64 {
     let users = match &spec.load.model {
@@ -314,10 +251,12 @@ fn connections(spec: &RunSpec, depth: u64) -> u64 {
     }
 }
 
-fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>) -> anyhow::Result<RunPlan> {
+fn plan(spec: &RunSpec, peers: Vec<Peer>, depth: u64, recorded: Option<Recorded>) -> anyhow::Result<RunPlan> {
     let connections = connections(spec, depth);
     ensure!(connections <= 1_000_000, "{connections} connections are over a million; use several hosts");
-    let carried = connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
+    let idle = or_default::<u64>(&spec.pool.idle_connections, "idle-connections");
+    ensure!(idle <= 1_000_000, "--idle-connections {idle} is over a million; use several hosts");
+    let carried = connections.saturating_mul(depth).saturating_mul(peers.len() as u64);
     let LoadSpec { load, end } = load(spec, recorded)?;
     let (option, given) = match &spec.load.model {
         Model::Closed(closed) => ("--users", &closed.users),
@@ -340,6 +279,9 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>
         checkout_timeout: or_default(&spec.limits.checkout_timeout, "checkout-timeout").0,
         connect_timeout: or_default(&spec.limits.connect_timeout, "connect-timeout").0,
         request_timeout: or_default(&spec.limits.timeout, "timeout").0,
+        idle,
+        connect_gap: value(&spec.pool.connect_rate).map_or(Nanos::ZERO, |rate| rate.due(1)),
+        requests_per_connection: value(&spec.pool.reconnect_every).map(|count| count.0),
     };
     // Stages and recordings have their own length; a duration cuts a recording short.
     let given_window = value(&spec.load.duration).map(|length| length.0);
@@ -350,10 +292,11 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64, recorded: Option<Recorded>
     Ok(RunPlan {
         load,
         pace: or_default::<PaceChoice>(&spec.load.pace, "pace").into(),
+        warmup: value(&spec.load.warmup).map(|length| length.0),
         window,
         request_limit: value(&spec.load.count).map(|count| count.0),
         pool,
-        peers: servers.peers,
+        peers,
         workers,
         kernel_stamps: or_default(&spec.limits.stamps, "stamps") == StampSource::Kernel,
         // A run that only a number of requests ends waits for all responses.
@@ -406,97 +349,6 @@ fn derived_workers(connections: u64, users: u64) -> u64 {
     (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(users)
 }
 
-/// The requests, each with the headers of the run; `replayed` has the requests of a recording.
-fn requests(spec: &RunSpec, replayed: Vec<web::Request>) -> anyhow::Result<Vec<web::Request>> {
-    let (texts, mut requests) = match &spec.request {
-        Request::Targets(targets) => {
-            let file = targets.file.as_deref().context("targets without a file; give one")?;
-            (&targets.header, read_targets(Path::new(file))?)
-        }
-        Request::Urls(urls) if !replayed.is_empty() => (&urls.header, replayed),
-        Request::Urls(urls) => {
-            let request = |text: &String| request(urls, text);
-            (&urls.header, urls.url.iter().map(request).collect::<anyhow::Result<_>>()?)
-        }
-        Request::Scenario(_) => bail!("a scenario defines its own requests"),
-    };
-    let headers = texts.iter().map(|text| header(text)).collect::<anyhow::Result<Vec<_>>>()?;
-    for request in &mut requests {
-        if let Some(socket) = &spec.connection.unix {
-            request.url = request.url.clone().over_socket(socket);
-        }
-        // As in vegeta, a target's own header has precedence over the run's.
-        let missing = headers
-            .iter()
-            .filter(|header| !request.headers.iter().any(|own| own.name.eq_ignore_ascii_case(&header.name)));
-        let missing: Vec<Header> = missing.cloned().collect();
-        request.headers.extend(missing);
-    }
-    Ok(requests)
-}
-
-fn request(urls: &UrlRequests, text: &str) -> anyhow::Result<web::Request> {
-    let mut request = web::Request::get(Url::parse(text)?);
-    request.body = match urls.body.as_deref() {
-        None => Vec::new(),
-        Some(text) => match text.strip_prefix('@') {
-            Some(path) => {
-                read_body(Path::new(path)).with_context(|| format!("cannot read the body `{path}`"))?
-            }
-            None => text.as_bytes().to_vec(),
-        },
-    };
-    if urls.body.is_some() {
-        request.method = "POST".to_owned();
-    }
-    if let Some(method) = &urls.method {
-        request.method.clone_from(method);
-    }
-    Ok(request)
-}
-
-/// Maximum size of a body read from a file: each connection may hold one while it is sent.
-const LARGEST_BODY: u64 = 64 << 20;
-
-/// Maximum size of all bodies of a target file.
-const MOST_BODIES: u64 = 1 << 30;
-
-/// Maximum size of a target file, without its bodies.
-const LARGEST_TARGETS: u64 = 256 << 20;
-
-fn read_body(path: &Path) -> io::Result<Vec<u8>> {
-    read_at_most(File::open(path)?, LARGEST_BODY)
-}
-
-fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
-    let shown = path.display();
-    let text = match path.to_str() {
-        Some("-") => read_text_at_most(io::stdin(), LARGEST_TARGETS),
-        _ => File::open(path).and_then(|file| read_text_at_most(file, LARGEST_TARGETS)),
-    };
-    let text = text.with_context(|| format!("cannot read the targets `{shown}`"))?;
-    let base = path.parent().unwrap_or(Path::new(""));
-    let form = targets::detect(&text);
-    let mut left = MOST_BODIES;
-    targets::parse(&text, form, |body| {
-        // As in vegeta: relative to the working directory, and if that fails, to the target file.
-        let body = read_body(body).or_else(|error| read_body(&base.join(body)).map_err(|_| error))?;
-        let over = || format!("the bodies are over {} together; use smaller ones", Bytes(MOST_BODIES));
-        left = left.checked_sub(body.len() as u64).ok_or_else(|| io::Error::other(over()))?;
-        Ok(body)
-    })
-    .with_context(|| format!("cannot use the targets `{shown}`"))
-}
-
-fn header(text: &str) -> anyhow::Result<Header> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned() })
-        }
-        _ => bail!("`-H {text}` is not a header; write `-H 'Name: value'`"),
-    }
-}
-
 /// Raises this process's limit of open files if the connections need it.
 fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
     let needed = connections + OTHER_DESCRIPTORS;
@@ -519,10 +371,9 @@ pub mod tests {
     use super::*;
 
     pub fn protocol() -> DriveProtocol {
-        let request = web::Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
-        DriveProtocol::RoundRobin(
-            Web::turns(&[request], &web::Checks::default(), WebSettings::default()).unwrap(),
-        )
+        use codec::web::{Checks, Request, Url, Web, WebSettings};
+        let request = Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
+        DriveProtocol::RoundRobin(Web::turns(&[request], &Checks::default(), WebSettings::default()).unwrap())
     }
 
     /// If this fails, a thousand virtual users queue for ten connections that nobody requested.
@@ -538,36 +389,6 @@ pub mod tests {
         assert_eq!(pool(&["--users", "25", "--pipeline", "10"]), (3, 25));
         assert_eq!(pool(&[]), (10, 10));
         assert_eq!(pool(&["-r", "5/s", "--max-in-flight", "40"]), (10, 40));
-    }
-
-    /// If this fails, `-b @/dev/zero` uses up all memory.
-    #[test]
-    fn a_body_of_a_file_has_a_bound() {
-        let error = |file: &str| {
-            let prepared = crate::testing::prepared(&["-b", file, "http://127.0.0.1:1/"]);
-            prepared.map(|_| ()).map_err(|error| format!("{error:#}"))
-        };
-        let zero = "cannot read the body `/dev/zero`: it is over 64.0 MiB; use a smaller file";
-        assert_eq!(error("@/dev/zero"), Err(zero.to_owned()));
-        assert!(error("@/nowhere").unwrap_err().contains("cannot read the body `/nowhere`"));
-        assert_eq!(error("@/dev/null"), Ok(()));
-    }
-
-    /// If this fails, a file without an end that an option names uses up all memory.
-    #[test]
-    fn each_file_that_an_option_names_has_a_bound() {
-        let error = |options: &[&str]| {
-            let error = crate::testing::prepared(options).map(|_| ()).expect_err("it has no end");
-            format!("{error:#}")
-        };
-        let (zero, https) = ("/dev/zero", "https://127.0.0.1:1/");
-        let too_large = "cannot read `/dev/zero`: it is over 16.0 MiB; use a smaller file";
-        assert_eq!(error(&["--cacert", zero, https]), too_large);
-        assert_eq!(error(&["--cert", zero, "--key", zero, https]), too_large);
-        assert_eq!(
-            error(&["--targets", zero]),
-            "cannot read the targets `/dev/zero`: it is over 256.0 MiB; use a smaller file"
-        );
     }
 
     /// If this fails, a condition on a request that does not exist fails every run, or none.

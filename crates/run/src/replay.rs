@@ -3,11 +3,9 @@
 //! A recording comes from elsewhere and may name any server: its paths are sent only to the server of the URL. What is
 //! not sent (other methods, what a filter excludes, what cannot be read) is counted. Called by `prepare`.
 
-mod forms;
-
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::str::FromStr;
 
@@ -18,9 +16,10 @@ use regex::Regex;
 use schedule::{Reader, Recorded, Speed};
 use units::{Bytes, LONGEST_LINE, bounded_lines, read_text_at_most};
 
-use self::forms::{Entry, Form};
+use crate::secrets::is_secret;
 use crate::spec::{Model, Replay, Request, RunSpec, Schedule, UrlRequests};
 use crate::values::value;
+use export::recording::{self, Entry, Form};
 
 /// Methods that are sent by default: those that change nothing on a server (RFC 9110, 9.2.1).
 pub const METHODS: &str = "GET,HEAD";
@@ -65,9 +64,6 @@ const MOST_REQUEST_BYTES: u64 = 1 << 30;
 /// Maximum size of an archive: it is one document, so all of it is read at once.
 const LARGEST_ARCHIVE: u64 = 256 << 20;
 
-/// Headers that carry credentials.
-const CREDENTIALS: [&str; 3] = ["cookie", "authorization", "proxy-authorization"];
-
 /// Headers that belong to the recorded connection, or that are computed for each request.
 const OF_CONNECTION: [&str; 8] =
     ["host", "content-length", "connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect"];
@@ -92,17 +88,8 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     let cannot = || format!("cannot read the recording `{shown}`");
     let is_pipe = fs::metadata(shown).with_context(cannot)?.file_type().is_fifo();
     ensure!(!is_pipe, "the recording `{shown}` is a pipe, but it is read twice; write it to a file first");
-    let mut lines = BufReader::new(File::open(shown).with_context(cannot)?);
-    let mut begin = Vec::new();
-    while begin.trim_ascii().is_empty() || begin.starts_with(b"#") {
-        begin.clear();
-        // An archive may be a single line, which may be longer.
-        let line = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut begin);
-        if line.with_context(cannot)? == 0 {
-            return Ok(None);
-        }
-    }
-    let form = forms::detect(&String::from_utf8_lossy(&begin));
+    let lines = BufReader::new(File::open(shown).with_context(cannot)?);
+    let Some(form) = form_of(lines).with_context(cannot)? else { return Ok(None) };
     if form == Form::Times {
         refuse_unused(replay, "the recording has times and no requests")?;
         return Ok(None);
@@ -117,19 +104,41 @@ pub fn read(spec: &RunSpec) -> anyhow::Result<Option<Replayed>> {
     let file = File::open(shown).with_context(cannot)?;
     if form == Form::Archive {
         let text = read_text_at_most(file, LARGEST_ARCHIVE).with_context(cannot)?;
-        let entries = forms::archive(&text).with_context(|| format!("cannot use the recording `{shown}`"))?;
+        let entries =
+            recording::archive(&text).with_context(|| format!("cannot use the recording `{shown}`"))?;
         for (time, entry) in entries {
             taking.take(&time, entry).with_context(|| format!("cannot use the recording `{shown}`"))?;
         }
     } else {
         for line in bounded_lines(BufReader::new(file)) {
             let line = line.with_context(cannot)?;
-            let entry = forms::entry(form, &line);
+            let entry = recording::entry(form, &line);
             taking.take(&line, entry).with_context(|| format!("cannot use the recording `{shown}`"))?;
         }
     }
     let speed = value(&replay.speed).copied().unwrap_or(Speed::RECORDED);
     taking.finish(speed).with_context(|| format!("cannot use the recording `{shown}`")).map(Some)
+}
+
+/// Lines that are looked at for the form of a recording: a log may begin with lines without a request.
+const LOOKED_AT: usize = 100;
+
+/// The form of a recording; `None` if it has no lines.
+fn form_of(mut lines: impl BufRead) -> io::Result<Option<Form>> {
+    let (mut form, mut line) = (None, Vec::new());
+    let mut left = LOOKED_AT;
+    while left > 0 && !form.is_some_and(|form| form != Form::Times) {
+        line.clear();
+        // An archive may be a single line, which may be longer.
+        if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if !line.trim_ascii().is_empty() && !line.starts_with(b"#") {
+            form = Some(recording::detect(&String::from_utf8_lossy(&line)));
+            left -= 1;
+        }
+    }
+    Ok(form)
 }
 
 /// Refuses the options for the requests of a recording if none of them is sent.
@@ -235,7 +244,7 @@ impl<'a> Taking<'a> {
     /// The request to send, or why it is left out.
     fn request(&mut self, entry: Entry) -> Result<web::Request, String> {
         let Entry { method, target, headers, body } = entry;
-        let (path, host) = forms::path_of(&target).ok_or("unreadable")?;
+        let (path, host) = recording::path_of(&target).ok_or("unreadable")?;
         if !self.methods.0.contains(&method) {
             let is_known = KNOWN.contains(&method.as_str());
             return Err(if is_known { format!("method {method}") } else { "other methods".to_owned() });
@@ -247,7 +256,7 @@ impl<'a> Taking<'a> {
         let all = headers.len();
         let mut headers = headers;
         if !self.replay.credentials {
-            headers.retain(|(name, _)| !is(&CREDENTIALS, name));
+            headers.retain(|(name, _)| !is_secret(name));
         }
         let dropped = headers.len() < all;
         headers.retain(|(name, _)| !is(&OF_CONNECTION, name) && !name.starts_with(':'));

@@ -3,7 +3,6 @@
 //! Written by a thread with a lower priority than the workers. Such a file cannot be read until its footer is written,
 //! so it has another name until then.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -13,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context;
 use engine::{Batch, Keep, Keeping};
 use export::requests::{Run, Writer};
-use record::Slowest;
 use record::document::{Document, Kept};
+use record::{RecordDir, Slowest};
 use schedule::Sample;
 
 const FILE: &str = "requests.parquet";
@@ -89,7 +88,8 @@ impl KeepRequests {
 /// The file while it is written.
 pub struct RequestsFile {
     keep: KeepRequests,
-    folder: PathBuf,
+    folder: RecordDir,
+    path: PathBuf,
     thread: JoinHandle<anyhow::Result<u64>>,
 }
 
@@ -107,8 +107,10 @@ impl RequestsFile {
         document: &Document,
         names: &[String],
     ) -> anyhow::Result<(RequestsFile, Keeping)> {
-        let path = folder.join(UNFINISHED);
-        let file = File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let path = folder.to_owned();
+        let created = RecordDir::open(folder).and_then(|folder| Ok((folder.create(UNFINISHED)?, folder)));
+        let (file, folder) =
+            created.with_context(|| format!("cannot create {}", path.join(UNFINISHED).display()))?;
         let run = Run {
             zero: units::Nanos(document.time.started_monotonic_ns),
             started: document.time.started.clone(),
@@ -126,7 +128,7 @@ impl RequestsFile {
             .name("requests".to_owned())
             .spawn(write)
             .context("cannot start the thread that keeps requests")?;
-        Ok((RequestsFile { keep, folder: folder.to_owned(), thread }, Keeping { keep: keep.keep(seed), to }))
+        Ok((RequestsFile { keep, folder, path, thread }, Keeping { keep: keep.keep(seed), to }))
     }
 
     /// Call when the engine has ended: waits for the last rows. `unkept` is the number of requests that were dropped.
@@ -135,12 +137,13 @@ impl RequestsFile {
     ///
     /// Why there is no file, for example because the disk was full.
     pub fn finish(self, unkept: u64) -> anyhow::Result<Kept> {
-        let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(FILE));
+        let (unfinished, path) = (self.path.join(UNFINISHED), self.path.join(FILE));
         let rows = self.thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a bug in Parallax")));
         let rows = rows.with_context(|| {
             format!("{} cannot be read, because its end is missing", unfinished.display())
         })?;
-        fs::rename(&unfinished, &path).with_context(|| format!("cannot rename to {}", path.display()))?;
+        let renamed = self.folder.rename(UNFINISHED, FILE);
+        renamed.with_context(|| format!("cannot rename to {}", path.display()))?;
         Ok(Kept { requests: self.keep.words(), rows, lost: unkept })
     }
 }

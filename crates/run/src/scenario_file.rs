@@ -7,16 +7,19 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use codec::web::{Parts, Web, WebSettings};
+use codec::web::{Parts, Scheme, Web};
+use database::{Database, DatabaseKind, DatabaseUrl, without_password};
+use engine::Peer;
+use protocols::DriveProtocol;
 use record::document::{EffectiveOption, JourneyFacts, OptionSource};
-use scenario::{Draft, RequestKind, Scenario, Setting, SettingOrigin, Surroundings};
+use scenario::{Address, Draft, RequestKind, Scenario, Setting, SettingOrigin, Surroundings};
 use units::{read_at_most, read_text_at_most};
 
 use crate::environment::Environment;
 use crate::options::{self, GivenOption, GivenOptions};
-use crate::secrets;
 use crate::servers::{Servers, refuse_strange, servers};
 use crate::spec::RunSpec;
+use crate::{databases, secrets, statements, web_requests, workload};
 
 /// Maximum size of a scenario file.
 const LARGEST_SCENARIO: u64 = 16 << 20;
@@ -73,11 +76,13 @@ fn is_other_file(text: &str) -> bool {
 /// One line for the first error, with its place in the file.
 pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     let texts = |name: &str| given.0.get(name).map_or(&[][..], |given| &given.texts);
-    let shown = texts("url").first().context("a scenario without a file; give one")?;
-    let path = PathBuf::from(shown);
-    let text = File::open(&path).and_then(|file| read_text_at_most(file, LARGEST_SCENARIO));
-    let text = text.with_context(|| format!("cannot read the scenario `{shown}`"))?;
-    let draft = Draft::read(shown, &text, texts("set"))?;
+    let (path, text) = match (texts("workload").first(), texts("command")) {
+        (Some(_), [_, ..]) => bail!("--command and --workload are two loads; leave one out"),
+        (Some(name), []) => (PathBuf::from(name), workload::text(name, given)?),
+        (None, [_, ..]) => (PathBuf::from("commands"), workload::commands(given)?),
+        (None, []) => read(texts("url"))?,
+    };
+    let draft = Draft::read(&path.to_string_lossy(), &text, texts("set"))?;
     let mut settings = draft.settings()?;
     // `callers` is the older name of two options; the load decides which.
     let typed = |option: &str| {
@@ -110,6 +115,15 @@ pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     }
     let spec = all.spec().map_err(|error| refused(&error, &settings))?;
     Ok(Merged { draft, path, given: all, spec })
+}
+
+/// The path and the text of a scenario file.
+fn read(urls: &[String]) -> anyhow::Result<(PathBuf, String)> {
+    let shown = urls.first().context("a scenario without a file; give one")?;
+    let path = PathBuf::from(shown);
+    let text = File::open(&path).and_then(|file| read_text_at_most(file, LARGEST_SCENARIO));
+    let text = text.with_context(|| format!("cannot read the scenario `{shown}`"))?;
+    Ok((path, text))
 }
 
 /// Whether an option is replaced by one with higher precedence that sets the same thing in another way, or makes it
@@ -159,6 +173,23 @@ impl Merged {
         Ok(self.draft.compile(&around)?)
     }
 
+    /// The URL of a database: that of the scenario's target, or for a built-in workload the given one, which may have a
+    /// password.
+    fn database(&self, written: &str) -> anyhow::Result<DatabaseUrl> {
+        let given = self.given.0.get("url").and_then(|url| url.texts.first());
+        let given = given.filter(|_| self.given.is_built_in()).map_or(written, String::as_str);
+        Ok(DatabaseUrl::parse(given)?)
+    }
+
+    /// What is driven, for the record: the scenario's file, or a built-in workload and its server.
+    pub fn shown(&self) -> String {
+        let name = self.path.display();
+        match self.given.0.get("url").and_then(|url| url.texts.first()) {
+            Some(url) if self.given.is_built_in() => format!("{name} at {}", without_password(url)),
+            _ => name.to_string(),
+        }
+    }
+
     /// Resolves a path in the scenario relative to its file.
     fn relative_to_file(&self, file: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(file)
@@ -167,6 +198,7 @@ impl Merged {
     /// What only a file can set: its variables, and the addresses of its servers.
     pub fn values(&self) -> BTreeMap<String, EffectiveOption> {
         let values = self.draft.values().into_iter().map(|(name, value, origin)| {
+            let value = without_password(&value);
             let shown = secrets::header(&format!("{name}: {value}"));
             let value = shown.split_once(": ").map_or(String::new(), |(_, value)| value.to_owned());
             (name, EffectiveOption { value, source: source(origin) })
@@ -182,16 +214,28 @@ fn source(origin: SettingOrigin) -> OptionSource {
     }
 }
 
+/// What a scenario's requests are sent with, and where.
+pub struct PlannedScenario {
+    pub protocol: DriveProtocol,
+    pub peers: Vec<Peer>,
+    /// Maximum requests in flight on one connection.
+    pub depth: u64,
+}
+
 /// The protocol of a scenario, and its servers.
 ///
 /// # Errors
 ///
 /// One line for anything that cannot be done as requested.
-pub fn protocol(
+pub fn plan(
     merged: &Merged,
     scenario: Scenario,
-    settings: WebSettings,
-) -> anyhow::Result<(Web<Scenario>, Servers)> {
+    environment: &Environment<'_>,
+) -> anyhow::Result<PlannedScenario> {
+    if let Some(kind) = scenario.database_kind() {
+        return plan_transactions(kind, merged, scenario, environment);
+    }
+    let settings = web_requests::settings(&merged.spec)?;
     let mut urls = scenario.origins();
     if let Some(socket) = &merged.spec.connection.unix {
         ensure!(
@@ -211,15 +255,60 @@ pub fn protocol(
         all.plans.extend(found.plans);
         all.peers.extend(found.peers);
     }
+    all.refuse_unused(&merged.spec)?;
+    let depth = all.depth(settings.pipeline as u64, settings.streams as u64);
     let (requests, checks) = (scenario.prepared(), scenario.checks());
     let parts = Parts { requests: &requests, origins: &all.plans, checks: &checks, settings };
-    Ok((Web::new(scenario, parts)?, all))
+    let protocol = DriveProtocol::Scenario(Web::new(scenario, parts)?);
+    Ok(PlannedScenario { protocol, peers: all.peers, depth })
+}
+
+/// The same for databases.
+fn plan_transactions(
+    kind: DatabaseKind,
+    merged: &Merged,
+    scenario: Scenario,
+    environment: &Environment<'_>,
+) -> anyhow::Result<PlannedScenario> {
+    databases::refuse_unused(kind, &merged.given)?;
+    let (mut plans, mut peers) = (Vec::new(), Vec::new());
+    for server in scenario.servers() {
+        let Address::Database(url) = &server.address else { continue };
+        let found = merged
+            .database(url)
+            .and_then(|url| databases::server(&url, &of_server(merged, server), environment));
+        let found = found.with_context(|| format!("target `{}`", server.name))?;
+        plans.push(found.plan);
+        peers.push(found.peer);
+    }
+    let parts = databases::parts(kind, scenario.statements().to_vec(), plans, &merged.spec);
+    let protocol = DriveProtocol::Transactions(Database::new(scenario, parts)?);
+    Ok(PlannedScenario { protocol, peers, depth: databases::depth(&merged.spec) as u64 })
+}
+
+/// The names of a scenario's requests: their own, or for a statement without one its digest, as `watch` has it.
+pub fn names(database: Option<DatabaseKind>, kinds: Vec<RequestKind>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for kind in kinds {
+        let statement = database.zip(kind.statement.as_deref());
+        let digest = statement.map(|(database, text)| statements::digest(database, text));
+        let digest = digest.map(|digest| match &kind.journey {
+            Some(journey) => format!("{journey}: {digest}"),
+            None => digest,
+        });
+        // Two kinds with the same name could not be distinguished in a report.
+        let name = digest.filter(|digest| !names.contains(digest)).unwrap_or(kind.name);
+        names.push(name);
+    }
+    names
 }
 
 /// How one server is reached: the options that fit it, then what its own table sets.
 fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
     let mut own = merged.spec.clone();
-    own.connection.resolve.retain(|resolve| resolve.value.is_for(&server.url));
+    if let Address::Web(url) = &server.address {
+        own.connection.resolve.retain(|resolve| resolve.value.is_for(url));
+    }
     let file = |file: &Path| Some(merged.relative_to_file(file).to_string_lossy().into_owned());
     let tls = &server.tls;
     if tls.insecure || tls.ca.is_some() {
@@ -233,7 +322,8 @@ fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
     if tls.server_name.is_some() {
         own.tls.sni.clone_from(&tls.server_name);
     }
-    if server.url.scheme() == codec::web::Scheme::Http && tls == &scenario::Tls::default() {
+    let is_plain = matches!(&server.address, Address::Web(url) if url.scheme() == Scheme::Http);
+    if is_plain && tls == &scenario::Tls::default() {
         // TLS options apply only to servers that use TLS.
         own.tls = crate::spec::Tls::default();
     }

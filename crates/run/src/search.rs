@@ -23,7 +23,7 @@ use crate::folder::ClaimedFolder;
 use crate::load;
 use crate::options::GivenOptions;
 use crate::prepare::{PreparedRun, prepare_given};
-use crate::unreachable::nothing_reached;
+use findings::nothing_reached;
 
 /// Length of the initial closed loop: 2 s give the throughput to within 1 %.
 const ESTIMATE: Nanos = Nanos::from_secs(2);

@@ -56,6 +56,10 @@ impl Servers {
             has_pipelines || pipeline == 1,
             "--pipeline is for HTTP/1.1, and all servers use HTTP/2; write --streams {pipeline}"
         );
+        ensure!(
+            spec.connection.password_file.is_none(),
+            "--password-file is for a database, and all servers speak HTTP; leave it out"
+        );
         let has_addresses = self.plans.iter().any(|plan| plan.url.socket().is_none());
         ensure!(
             has_addresses || spec.connection.source.is_empty(),
@@ -73,7 +77,8 @@ impl Servers {
 pub fn servers(urls: Vec<Url>, spec: &RunSpec) -> anyhow::Result<Servers> {
     refuse_strange(&urls, spec)?;
     let secure = urls.iter().any(|url| url.scheme() == Scheme::Https);
-    let config = if secure { Some(tls_config(&spec.tls, http(spec))?) } else { None };
+    let alpn = alpn(&spec.tls, http(spec));
+    let config = if secure { Some(tls_config(&spec.tls, trust(&spec.tls)?, alpn)?) } else { None };
     let peers = urls.iter().map(|url| peer(url, &spec.connection)).collect::<anyhow::Result<_>>()?;
     let plans =
         urls.into_iter().map(|url| origin(url, spec, config.as_ref())).collect::<anyhow::Result<_>>()?;
@@ -95,7 +100,8 @@ pub fn refuse_strange(urls: &[Url], spec: &RunSpec) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn asks_for_tls(tls: &Tls) -> bool {
+/// Whether any option of TLS was given that has an effect only with TLS.
+pub fn asks_for_tls(tls: &Tls) -> bool {
     let version: TlsVersionChoice = or_default(&tls.tls_version, "tls-version");
     let resumption: Switch = or_default(&tls.tls_resumption, "tls-resumption");
     let files = tls.cacert.is_some() || tls.cert.is_some();
@@ -146,15 +152,20 @@ fn peer(url: &Url, connection: &Connection) -> anyhow::Result<Peer> {
     Ok(Peer { place, sources })
 }
 
-fn tls_config(tls: &Tls, http: HttpChoice) -> anyhow::Result<TlsConfig> {
+/// The TLS settings of a run that trusts as `trust` says and offers the protocols `alpn`.
+///
+/// # Errors
+///
+/// One line for certificates and keys that cannot be used.
+pub fn tls_config(tls: &Tls, trust: Trust, alpn: Vec<String>) -> anyhow::Result<TlsConfig> {
     let identity = match (&tls.cert, &tls.key) {
         (Some(chain), Some(key)) => Some(Identity { chain: read(chain)?, key: read(key)? }),
         _ => None,
     };
     let options = TlsOptions {
-        trust: trust(tls)?,
+        trust,
         identity,
-        alpn: alpn(tls, http),
+        alpn,
         versions: or_default::<TlsVersionChoice>(&tls.tls_version, "tls-version").into(),
         resumption: or_default::<Switch>(&tls.tls_resumption, "tls-resumption").into(),
         now: clock::wall,
@@ -162,7 +173,12 @@ fn tls_config(tls: &Tls, http: HttpChoice) -> anyhow::Result<TlsConfig> {
     options.config().context("TLS cannot be set up")
 }
 
-fn trust(tls: &Tls) -> anyhow::Result<Trust> {
+/// Which certificates the options trust.
+///
+/// # Errors
+///
+/// One line for a CA bundle that cannot be used.
+pub fn trust(tls: &Tls) -> anyhow::Result<Trust> {
     if tls.insecure {
         return Ok(Trust::Anyone);
     }

@@ -3,7 +3,7 @@
 //! Called once per second from the collector's thread, which must not wait: each sink has its own thread. Totals are
 //! shared state that a sink reads, rows go through a short queue, and rows that a slow sink misses are counted.
 
-mod endpoint;
+pub(crate) mod endpoint;
 mod push;
 mod rows;
 mod state;

@@ -14,12 +14,12 @@ use schedule::{Jitter, Speed, Think};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate};
 
-use crate::record_mode::RecordMode;
 use crate::requests_file::KeepRequests;
 use crate::values::{
     Count, Drain, HttpChoice, Length, ListenAddress, Measured, OnInvalid, PaceChoice, Pid, Resolve, Spacing,
     StageText, StampSource, Switch, Timeout, TlsVersionChoice, WatchSubject, Written,
 };
+use record::record_mode::RecordMode;
 
 /// Declares a group of options: a struct whose fields may all be absent.
 macro_rules! group {
@@ -81,6 +81,8 @@ pub enum Request {
     Targets(TargetRequests),
     /// A scenario file, with its journeys, data and checks.
     Scenario(ScenarioRequests),
+    /// Statements to a database, in turn.
+    Statements(StatementRequests),
 }
 
 group! {
@@ -111,8 +113,30 @@ group! {
     /// A scenario.
     ScenarioRequests {
         file: Option<String>,
+        /// A built-in scenario instead of a file: oltp-point-select, oltp-read-only, oltp-read-write, oltp-write-only,
+        /// tpcb-like, redis-get-set.
+        workload: Option<String>,
+        /// Commands to Redis instead of a file: `GET key:{{random 1 100}}`. They take turns.
+        command: Vec<String>,
+        /// The database of a built-in scenario.
+        database: Vec<String>,
+        /// The tables and rows of a built-in scenario.
+        tables: Given<Count>,
+        rows: Given<Count>,
         /// Changes to the file: `run.rate=500/s`, `vars.user=ann`.
         set: Vec<String>,
+    }
+}
+
+group! {
+    /// Statements to a database.
+    StatementRequests {
+        /// mysql://USER@HOST[:PORT]/DATABASE, or the same with postgres://.
+        url: Vec<String>,
+        /// SQL, without parameters.
+        query: Vec<String>,
+        /// Each connection prepares a statement once and then executes it by number.
+        prepared: bool,
     }
 }
 
@@ -124,6 +148,8 @@ group! {
         duration: Given<Length>,
         /// Schedule this many requests.
         count: Given<Count>,
+        /// Generate the load for this long before the run, and leave it out of the figures.
+        warmup: Given<Length>,
         /// Random seed for arrivals and think times.
         seed: Given<u64>,
         /// How closely an open loop follows its schedule: precise, balanced, efficient.
@@ -221,10 +247,16 @@ group! {
     Pool {
         /// Connections to each server.
         connections: Given<Count>,
-        /// Requests in flight per connection of HTTP/1.1.
+        /// Requests in flight per connection of HTTP/1.1, PostgreSQL or Redis.
         pipeline: Given<Count>,
         /// Threads.
         workers: Given<Count>,
+        /// Additional connections to each server that carry nothing.
+        idle_connections: Given<u64>,
+        /// Requests after which a connection is replaced.
+        reconnect_every: Given<Count>,
+        /// Connections opened per second at most.
+        connect_rate: Given<Rate>,
     }
 }
 
@@ -239,6 +271,12 @@ group! {
         resolve: List<Resolve>,
         /// Unix domain socket to connect to.
         unix: Option<String>,
+        /// File with the password for a database.
+        password_file: Option<String>,
+        /// Record what the database server counted during the run.
+        server_account: bool,
+        /// SQL that each new connection executes at the end of its login.
+        setup_query: Vec<String>,
         /// Local addresses to connect from, in turn.
         source: List<IpAddr>,
     }
@@ -331,6 +369,8 @@ group! {
         folder: Option<String>,
         /// Permissions of the record's files: 600, 640, 644.
         record_mode: Given<RecordMode>,
+        /// What the run is made next to: records of the same block are pairs.
+        block: Option<String>,
         /// Keep no record after the report.
         no_record: bool,
         /// Which requests to keep: all, slowest=100, sample=1%.

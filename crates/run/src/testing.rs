@@ -6,7 +6,9 @@ use crate::prepare::{PreparedRun, prepare};
 
 /// The options of a command line: `-r 5/s`, `--header X`, URLs. Flags have no value.
 pub fn given(arguments: &[&str]) -> GivenOptions {
-    const FLAGS: [&str; 11] = [
+    const FLAGS: [&str; 13] = [
+        "server-account",
+        "prepared",
         "no-record",
         "insecure",
         "keep-trying",

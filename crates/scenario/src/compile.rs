@@ -5,16 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use codec::web::{Url, turns};
+use database::DatabaseKind;
+use database::sql::Statement;
 use toml::Spanned;
 
 use crate::format::{self, Data, DataFormat, File, Journey, Order, Request, Target};
 use crate::place::{Mistake, Slip, Sources};
-use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step, Tls};
+use crate::plan::{Action, Address, Nothing, Ordinals, Play, Scenario, Server, Step, Tls};
 use crate::scope::{Context, Scope};
 use crate::steps::{self, Common};
 use crate::table::{Table, TableSource};
 use crate::template::{Template, Value};
-use crate::web;
+use crate::{sql, web};
 
 /// What compiling a scenario needs from its caller.
 pub struct Surroundings<'a> {
@@ -55,7 +57,7 @@ impl Compiler<'_> {
         self.variables(&mut scope)?;
         let targets = self.targets(&mut scope)?;
         let keep_body = self.keep_body()?;
-        let mut steps = Vec::new();
+        let mut steps = Steps::default();
         let mut plays = Vec::new();
         for request in &file.requests {
             plays.push(self.alone(request, &targets, &mut scope, &mut steps)?);
@@ -70,7 +72,7 @@ impl Compiler<'_> {
                 "nothing to send; add a [[request]] with a path, or a [[journey]] with steps",
             ));
         }
-        self.name_apart(&mut steps)?;
+        self.name_apart(&mut steps.all)?;
         let weights: Vec<u32> = plays.iter().map(|play: &Play| play.weight).collect();
         let turns = turns(&weights).map_err(|error| Slip::new(&(0..0), error.to_string()))?;
         let tables = self.tables(&mut scope)?;
@@ -80,8 +82,29 @@ impl Compiler<'_> {
         };
         let ordinals = (0..tables.len()).map(uses).collect();
         let (seed, now) = (self.around.seed, self.around.now);
-        let (spans, steps): (Vec<_>, Vec<_>) = steps.into_iter().map(|read| (read.span, read.step)).unzip();
-        let scenario = Scenario { seed, targets, steps, plays, turns, tables, ordinals, keep_body, now };
+        let Steps { all, mut statements } = steps;
+        let (spans, mut steps): (Vec<_>, Vec<_>) = all.into_iter().map(|read| (read.span, read.step)).unzip();
+        let rollback = plays.iter().any(|play| play.retries > 0).then(|| {
+            steps.push(sql::rollback(&mut statements));
+            // There are fewer steps than a `u16` can count: see `place_of`.
+            (steps.len() - 1) as u16
+        });
+        let scenario = Scenario {
+            seed,
+            targets,
+            steps,
+            plays,
+            turns,
+            tables,
+            ordinals,
+            keep_body,
+            now,
+            statements,
+            rollback,
+        };
+        if scenario.database_kind().is_some() {
+            return Ok(scenario);
+        }
         // What is filled in later cannot change any of this.
         for (span, step) in spans.iter().zip(&scenario.steps) {
             scenario
@@ -118,7 +141,19 @@ impl Compiler<'_> {
             let what = "no server to send to; add for example\n[targets.api] url = \"http://127.0.0.1:8080\"";
             return Err(Slip::new(&(0..0), what));
         }
-        targets.iter().map(|(name, target)| self.target(name, target, scope)).collect()
+        let servers: Vec<Server> = targets
+            .iter()
+            .map(|(name, target)| self.target(name, target, scope))
+            .collect::<Result<_, _>>()?;
+        let kind = |server: &Server| server.address.database_kind();
+        let first = servers.first().and_then(kind);
+        match servers.iter().zip(targets.values()).find(|(server, _)| kind(server) != first) {
+            Some((_, target)) => Err(Slip::new(
+                &target.span(),
+                "a scenario speaks one protocol with all its servers; write a scenario for each",
+            )),
+            None => Ok(servers),
+        }
     }
 
     fn target(&self, name: &str, target: &Spanned<Target>, scope: &mut Scope<'_>) -> Result<Server, Slip> {
@@ -135,6 +170,15 @@ impl Compiler<'_> {
         let text = text.fixed().ok_or_else(|| {
             Slip::new(&span, "the server must be the same for all journeys; use values that do not change")
         })?;
+        if DatabaseKind::of(&text).is_some() {
+            let tls = tls(&target.get_ref().tls)?;
+            if let Some((_, header)) = target.get_ref().headers.iter().next() {
+                return Err(Slip::new(&header.span(), "a database takes no headers; leave them out"));
+            }
+            let address = Address::Database(text.into_owned());
+            let (name, base) = (name.to_owned(), String::new());
+            return Ok(Server { name, address, tls, base, hidden, headers: Vec::new() });
+        }
         let url = Url::parse(&text).map_err(|error| match &hidden {
             None => Slip::new(&span, error.to_string()),
             Some(_) => {
@@ -147,7 +191,7 @@ impl Compiler<'_> {
         }
         Ok(Server {
             name: name.to_owned(),
-            url,
+            address: Address::Web(url),
             tls: tls(&target.get_ref().tls)?,
             base,
             hidden,
@@ -168,7 +212,7 @@ impl Compiler<'_> {
         request: &Spanned<Request>,
         targets: &[Server],
         scope: &mut Scope<'_>,
-        all: &mut Vec<Read>,
+        all: &mut Steps,
     ) -> Result<Play, Slip> {
         let own = request.get_ref();
         if let Some((_, capture)) = own.capture.iter().next() {
@@ -185,7 +229,7 @@ impl Compiler<'_> {
         }
         let elsewhere = self.captured_by("", 0);
         scope.begin_journey(elsewhere);
-        let first = place_of(all, &request.span())?;
+        let first = place_of(&all.all, &request.span())?;
         let common = Common {
             targets,
             journey: None,
@@ -194,10 +238,10 @@ impl Compiler<'_> {
             read: self.around.read,
             file: self.file,
         };
-        let step = steps::compile(request, &common, scope)?;
+        let step = steps::compile(request, &common, scope, &mut all.statements)?;
         let tables = tables_of(std::slice::from_ref(&step));
-        all.push(Read { span: name_span(request), given: own.name.is_some(), step });
-        number_prepared(all);
+        all.all.push(Read { span: name_span(request), given: own.name.is_some(), step });
+        number_prepared(&mut all.all);
         Ok(Play {
             journey: None,
             number: None,
@@ -205,6 +249,7 @@ impl Compiler<'_> {
             first,
             steps: 1,
             cookies: false,
+            retries: 0,
             slots: Vec::new(),
             tables,
         })
@@ -215,7 +260,7 @@ impl Compiler<'_> {
         journey: &Spanned<Journey>,
         targets: &[Server],
         scope: &mut Scope<'_>,
-        all: &mut Vec<Read>,
+        all: &mut Steps,
     ) -> Result<Play, Slip> {
         let own = journey.get_ref();
         let name = own.name.as_ref().map_or_else(|| "journey".to_owned(), |name| name.get_ref().clone());
@@ -225,14 +270,14 @@ impl Compiler<'_> {
                 format!("journey `{name}` has no steps; add a [[journey.step]] with a path"),
             ));
         }
-        let first = place_of(all, &journey.span())?;
+        let first = place_of(&all.all, &journey.span())?;
         scope.begin_journey(BTreeMap::new());
         for (index, request) in own.steps.iter().enumerate() {
             if let Some(weight) = &request.get_ref().weight {
                 return Err(Slip::new(&weight.span(), "a step has no weight; set the weight of the journey"));
             }
             scope.look_elsewhere(self.captured_by(&name, index));
-            place_of(all, &request.span())?;
+            place_of(&all.all, &request.span())?;
             let last = index + 1 == own.steps.len();
             let common = Common {
                 targets,
@@ -242,27 +287,29 @@ impl Compiler<'_> {
                 read: self.around.read,
                 file: self.file,
             };
-            let mut step = steps::compile(request, &common, scope)?;
+            let mut step = steps::compile(request, &common, scope, &mut all.statements)?;
             step.name = format!("{name}: {}", step.name);
-            all.push(Read { span: name_span(request), given: request.get_ref().name.is_some(), step });
+            all.all.push(Read { span: name_span(request), given: request.get_ref().name.is_some(), step });
         }
         let start = usize::from(first);
         // What later steps require of a captured value is known only now.
-        for step in &mut all[start..] {
-            for capture in &mut step.step.web.captures {
+        for step in &mut all.all[start..] {
+            let Action::Web(web) = &mut step.step.action else { continue };
+            for capture in &mut web.captures {
                 capture.needs = scope.captured()[usize::from(capture.slot)].needs;
             }
         }
         let slots = scope.captured().iter().map(|captured| captured.name.clone()).collect();
-        let tables = tables_of(all[start..].iter().map(|named| &named.step).collect::<Vec<_>>());
-        number_prepared(all);
+        let tables = tables_of(all.all[start..].iter().map(|named| &named.step).collect::<Vec<_>>());
+        number_prepared(&mut all.all);
         Ok(Play {
             journey: Some(name),
             number: None,
             weight: weight(own.weight.as_ref())?,
             first,
-            steps: (all.len() - start) as u16,
+            steps: (all.all.len() - start) as u16,
             cookies: own.cookies.unwrap_or(true),
+            retries: retries(own, targets)?,
             slots,
             tables,
         })
@@ -376,6 +423,22 @@ impl Compiler<'_> {
     }
 }
 
+/// The steps that were read so far, and the statements of databases among them.
+#[derive(Default)]
+struct Steps {
+    all: Vec<Read>,
+    statements: Vec<Statement>,
+}
+
+/// How often a transaction is tried again.
+fn retries(own: &Journey, targets: &[Server]) -> Result<u32, Slip> {
+    let Some(retries) = &own.retries else { return Ok(0) };
+    if matches!(targets.first().map(|target| &target.address), Some(Address::Web(_))) {
+        return Err(Slip::new(&retries.span(), "retries are for transactions of a database; leave them out"));
+    }
+    Ok(*retries.get_ref())
+}
+
 /// A step, and the place of its name in the file.
 pub(crate) struct Read {
     span: crate::place::Span,
@@ -395,9 +458,11 @@ fn place_of(all: &[Read], span: &crate::place::Span) -> Result<u16, Slip> {
 
 /// Prepared requests are numbered in the order of the steps.
 fn number_prepared(all: &mut [Read]) {
-    for (next, prepared) in (0..).zip(all.iter_mut().filter_map(|named| named.step.web.prepared.as_mut())) {
-        *prepared = next;
-    }
+    let prepared = all.iter_mut().filter_map(|named| match &mut named.step.action {
+        Action::Web(web) => web.prepared.as_mut(),
+        Action::Sql(_) => None,
+    });
+    (0..).zip(prepared).for_each(|(next, prepared)| *prepared = next);
 }
 
 fn weight(given: Option<&Spanned<u32>>) -> Result<u32, Slip> {
@@ -415,7 +480,11 @@ fn weight(given: Option<&Spanned<u32>>) -> Result<u32, Slip> {
 fn tables_of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<u16> {
     let mut tables = Vec::new();
     for step in steps {
-        for (value, _) in step.web.templates().flat_map(Template::values) {
+        let templates: Vec<&Template> = match &step.action {
+            Action::Web(web) => web.templates().collect(),
+            Action::Sql(sql) => sql.templates().collect(),
+        };
+        for (value, _) in templates.into_iter().flat_map(Template::values) {
             if let Value::Cell { table, .. } = value
                 && !tables.contains(&table)
             {

@@ -88,6 +88,8 @@ pub(crate) struct Defaults {
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub headers: Named<Scalar>,
     pub expect: Expect,
+    /// Whether statements are prepared, where they do not say.
+    pub prepared: Option<bool>,
     /// How much of a body is kept for captures and checks that look into it.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub keep_body: Option<Spanned<Scalar>>,
@@ -130,6 +132,20 @@ pub(crate) struct Request {
     /// A file with the body, from next to the scenario. Nothing in it is filled in.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub file: Option<Spanned<String>>,
+    /// A statement to a database. Each `{{name}}` is a parameter; `{{name|name}}` is part of the statement itself, such
+    /// as the number of a table.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub sql: Option<Spanned<String>>,
+    /// The command, if the server is Redis: as redis-cli reads it, with `{{name}}` in its arguments.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub command: Option<Spanned<String>>,
+    /// Whether each connection prepares the statement once and then executes it by number; by default as `[defaults]`
+    /// says, and otherwise so.
+    #[cfg_attr(test, schemars(with = "Option<bool>"))]
+    pub prepared: Option<Spanned<bool>>,
+    /// How often the statement is executed, one after the other, each time with other values.
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
+    pub repeat: Option<Spanned<u32>>,
     /// What must hold of the response; otherwise the request ends as `check_failed`.
     pub expect: Expect,
     /// Values taken from the response for the steps that follow.
@@ -163,6 +179,15 @@ pub(crate) struct Expect {
     /// Of places in a JSON body, by pointer.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Matcher>"))]
     pub json: Named<Matcher>,
+    /// The number of rows that a statement returns: `1`, `"1..10"`, `"1.."`.
+    #[cfg_attr(test, schemars(with = "Option<Scalar>"))]
+    pub rows: Option<Spanned<Scalar>>,
+    /// The number of rows that a statement changes, in the same form.
+    #[cfg_attr(test, schemars(with = "Option<Scalar>"))]
+    pub affected: Option<Spanned<Scalar>>,
+    /// Of columns of the first row, by name.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Matcher>"))]
+    pub columns: Named<Matcher>,
 }
 
 /// Requests that follow each other, each when the last one was answered well.
@@ -180,6 +205,10 @@ pub(crate) struct Journey {
     pub target: Option<Spanned<String>>,
     /// Whether cookies that a step is given go with the steps that follow; so unless it is stated otherwise.
     pub cookies: Option<bool>,
+    /// How often its transaction is tried again after a deadlock, a lock wait timeout or a conflict with another
+    /// transaction; 0 unless given.
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
+    pub retries: Option<Spanned<u32>>,
     /// Headers of all its steps.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub headers: Named<Scalar>,

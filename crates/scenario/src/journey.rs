@@ -21,6 +21,16 @@ pub(crate) struct Filling<'a> {
     pub scenario: &'a Scenario,
     pub n: u64,
     pub captured: &'a [String],
+    pub repetition: Repetition,
+}
+
+/// Which repetition of a step it is, and which draws belong to the step alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Repetition {
+    /// From 0.
+    pub nth: u32,
+    /// Draws from this one on belong to the step; earlier ones are those of variables, the same for the whole journey.
+    pub own_draws: u64,
 }
 
 impl Moment for Filling<'_> {
@@ -40,6 +50,12 @@ impl Moment for Filling<'_> {
 
     fn n(&self) -> u64 {
         self.n
+    }
+
+    fn draw_id(&self, id: u64) -> u64 {
+        let Repetition { nth, own_draws } = self.repetition;
+        // Above every number of a draw in a file.
+        if id >= own_draws { id + (u64::from(nth) << 40) } else { id }
     }
 }
 

@@ -17,6 +17,7 @@ mod random;
 mod schema;
 mod scope;
 mod settings;
+mod sql;
 mod steps;
 mod table;
 mod template;
@@ -25,11 +26,13 @@ mod tests;
 mod think;
 mod values;
 mod web;
+pub mod workloads;
 
 pub use compile::Surroundings;
 pub use place::Mistake;
-pub use plan::{Limit, RequestKind, Scenario, Server, Tls};
+pub use plan::{Address, Limit, RequestKind, Scenario, Server, Tls};
 pub use settings::{Setting, SettingOrigin};
+pub use sql::Transaction;
 pub use web::{Journey, Taken};
 
 use crate::place::{Sources, Span};

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use codec::web::Url;
+use database::DatabaseKind;
+use database::sql::Statement;
 
+use crate::sql::SqlStep;
 use crate::table::Table;
 use crate::template::{Moment, Template};
 use crate::think::Think;
@@ -26,18 +29,40 @@ pub struct Scenario {
     pub(crate) keep_body: usize,
     /// When the run begins, in Unix seconds: cookies that expired before that are dropped.
     pub(crate) now: i64,
+    /// The statements of all steps, if the servers are databases.
+    pub(crate) statements: Vec<Statement>,
+    /// The step that undoes a transaction before it is tried again, after all others.
+    pub(crate) rollback: Option<u16>,
 }
 
 /// A server of the scenario.
 #[derive(Debug, Clone)]
 pub struct Server {
     pub name: String,
-    pub url: Url,
+    pub address: Address,
     pub tls: Tls,
     pub(crate) base: String,
     /// Its URL with placeholders, if some of it came from the environment.
     pub(crate) hidden: Option<String>,
     pub(crate) headers: Vec<(String, Template)>,
+}
+
+/// Where a server is, and what is spoken with it: the same with all servers of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    Web(Url),
+    /// The URL of a database, as written; it may contain a password.
+    Database(String),
+}
+
+impl Address {
+    /// What kind of database is there; `None` for a server of HTTP.
+    pub(crate) fn database_kind(&self) -> Option<DatabaseKind> {
+        match self {
+            Address::Web(_) => None,
+            Address::Database(url) => DatabaseKind::of(url),
+        }
+    }
 }
 
 /// How the server is verified, and the client's certificate. Paths are relative to the scenario.
@@ -65,6 +90,8 @@ pub(crate) struct Play {
     pub first: u16,
     pub steps: u16,
     pub cookies: bool,
+    /// How often a transaction is tried again after a deadlock or a conflict.
+    pub retries: u32,
     /// Values that its steps capture.
     pub slots: Vec<String>,
     /// The tables that its texts use.
@@ -79,8 +106,42 @@ pub(crate) struct Step {
     pub target: u16,
     pub think: Think,
     pub think_draw: u64,
-    /// The HTTP part of the step.
-    pub web: WebStep,
+    pub action: Action,
+}
+
+/// What a step sends, and what its response must satisfy.
+#[derive(Debug)]
+pub(crate) enum Action {
+    Web(WebStep),
+    Sql(SqlStep),
+}
+
+impl Step {
+    /// The HTTP request.
+    pub(crate) fn web(&self) -> &WebStep {
+        match &self.action {
+            Action::Web(web) => web,
+            Action::Sql(_) => unreachable!("a scenario is either of HTTP or of SQL"),
+        }
+    }
+
+    /// The SQL statement.
+    pub(crate) fn sql(&self) -> &SqlStep {
+        match &self.action {
+            Action::Sql(sql) => sql,
+            Action::Web(_) => unreachable!("a scenario is either of HTTP or of SQL"),
+        }
+    }
+}
+
+impl Server {
+    /// Its URL, if it is one of HTTP.
+    pub(crate) fn url(&self) -> &Url {
+        match &self.address {
+            Address::Web(url) => url,
+            Address::Database(_) => unreachable!("a scenario is either of HTTP or of SQL"),
+        }
+    }
 }
 
 /// The ordinal of a unit among the units that use a table.
@@ -104,6 +165,8 @@ pub struct RequestKind {
     pub journey: Option<String>,
     /// Whether it is the first step of its journey.
     pub first: bool,
+    /// The statement, with `?` or `$1` for its parameters, if it has no name.
+    pub statement: Option<String>,
 }
 
 /// Why a run of a scenario ends early.
@@ -124,9 +187,21 @@ impl Scenario {
             let (first, end) = of(play);
             (first..end).map(move |at| (at, at == first, play.journey.clone()))
         });
-        plays
-            .map(|(at, first, journey)| RequestKind { name: self.steps[at].name.clone(), journey, first })
-            .collect()
+        let kind = |(at, first, journey)| {
+            let step: &Step = &self.steps[at];
+            let statement = match &step.action {
+                Action::Sql(sql) if sql.is_unnamed => Some(self.statement_of(sql)),
+                _ => None,
+            };
+            RequestKind { name: step.name.clone(), journey, first, statement }
+        };
+        let rollback = self.rollback.map(|at| (usize::from(at), false, None));
+        plays.chain(rollback).map(kind).collect()
+    }
+
+    /// What kind of databases its servers are; `None` for HTTP.
+    pub fn database_kind(&self) -> Option<DatabaseKind> {
+        self.targets.first().and_then(|target| target.address.database_kind())
     }
 
     /// The servers, in the order of their numbers.

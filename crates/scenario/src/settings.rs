@@ -121,6 +121,27 @@ pub(crate) const RUN: &[Key] = &[
     key("drain", "drain", Form::Limit, "How long to wait for outstanding responses at the end."),
     key("max_head", "max-head", Form::Size, "Maximum header size of a response."),
     key("max_body", "max-body", Form::Size, "Maximum body size of a response."),
+    key("warmup", "warmup", Form::Time, "How long the same load precedes the run, in none of its figures."),
+    key(
+        "idle_connections",
+        "idle-connections",
+        Form::Count,
+        "Connections per server that are opened before the run and carry nothing.",
+    ),
+    key(
+        "reconnect_every",
+        "reconnect-every",
+        Form::Count,
+        "Number of requests after which a connection is replaced.",
+    ),
+    key("connect_rate", "connect-rate", Form::Rate, "Maximum rate of opening connections: 100/s."),
+    key(
+        "setup_query",
+        "setup-query",
+        Form::List,
+        "SQL that each new connection to a database executes at the end of its login.",
+    ),
+    key("server_account", "server-account", Form::Flag, "Record what the database server counted."),
     key("stamps", "stamps", Form::Text, "Where the arrival of a response is timestamped: kernel or read."),
 ];
 

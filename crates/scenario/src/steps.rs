@@ -4,14 +4,15 @@
 use std::io;
 use std::path::Path;
 
+use database::sql::Statement;
 use toml::Spanned;
 
 use crate::format::{File, Journey, Request};
 use crate::place::{Slip, Sources, Span, did_you_mean};
-use crate::plan::{Server, Step};
+use crate::plan::{Action, Server, Step};
 use crate::scope::Scope;
 use crate::think::Think;
-use crate::web;
+use crate::{sql, web};
 
 /// What the steps of one journey or single request have in common.
 pub(crate) struct Common<'a> {
@@ -24,20 +25,30 @@ pub(crate) struct Common<'a> {
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
 }
 
-/// Compiles a request.
+/// Compiles a request. The statements of a database are added to `statements`.
 pub(crate) fn compile(
     request: &Spanned<Request>,
     common: &Common<'_>,
     scope: &mut Scope<'_>,
+    statements: &mut Vec<Statement>,
 ) -> Result<Step, Slip> {
     let own = request.get_ref();
     let journeys_target = common.journey.and_then(|journey| journey.target.as_ref());
     let target = target_of(own.target.as_ref(), journeys_target, common.targets, &request.span())?;
-    let web = web::compile(request, target, common, scope)?;
-    let written = own.path.as_ref().map_or("/", |path| path.get_ref().as_str());
-    let name =
-        own.name.as_ref().map_or_else(|| format!("{} {written}", web.method), |name| name.get_ref().clone());
-    Ok(Step { name, target, think: think(own, common)?, think_draw: scope.next_draw(), web })
+    let (action, by_content) = if let Some(kind) = common.targets[usize::from(target)].address.database_kind()
+    {
+        let step = sql::compile(request, common, scope, (kind, statements))?;
+        let name = statements[usize::from(step.first)].with_marks(kind);
+        (Action::Sql(step), name)
+    } else {
+        sql::refuse(own)?;
+        let step = web::compile(request, target, common, scope)?;
+        let written = own.path.as_ref().map_or("/", |path| path.get_ref().as_str());
+        let name = format!("{} {written}", step.method);
+        (Action::Web(step), name)
+    };
+    let name = own.name.as_ref().map_or(by_content, |name| name.get_ref().clone());
+    Ok(Step { name, target, think: think(own, common)?, think_draw: scope.next_draw(), action })
 }
 
 /// The server of a request: its own, its journey's, or the only one.

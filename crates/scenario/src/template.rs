@@ -59,6 +59,10 @@ pub(crate) trait Moment {
     fn seed(&self) -> u64;
     /// The journey's number in the run.
     fn n(&self) -> u64;
+    /// The number of a draw, which differs between the repetitions of a step.
+    fn draw_id(&self, id: u64) -> u64 {
+        id
+    }
     /// Whether the text is for display, so that hidden values must not appear in it.
     fn is_shown(&self) -> bool {
         false
@@ -135,14 +139,14 @@ impl Template {
 
 impl Value {
     fn write(self, moment: &impl Moment, escape: Escape, out: &mut String) {
-        let draw = |id| draw(moment.seed(), moment.n(), id);
+        let draw = |id| draw(moment.seed(), moment.n(), moment.draw_id(id));
         match self {
             Value::Captured(slot) => escape::write(moment.captured(slot), escape, out),
             Value::Cell { table, column } => escape::write(moment.cell(table, column), escape, out),
             // The remaining values are digits, letters and dashes: harmless anywhere.
             Value::Number => out.push_str(&moment.n().to_string()),
             Value::Drawn { distribution, id } => {
-                let _ = write!(out, "{}", distribution.value(moment.seed(), moment.n(), id));
+                let _ = write!(out, "{}", distribution.value(moment.seed(), moment.n(), moment.draw_id(id)));
             }
             Value::Uuid { id } => out.push_str(&uuid(draw(id), draw(id + 1))),
         }

@@ -42,7 +42,7 @@ pub(crate) struct MatcherTable {
 /// How a value is taken from a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CaptureSpec {
-    /// Shorthand: a JSON pointer.
+    /// Shorthand: a JSON pointer; for a statement, the name of a column.
     Json(String),
     Table(CaptureTable),
 }
@@ -59,6 +59,8 @@ pub(crate) struct CaptureTable {
     pub header: Option<String>,
     /// The name of a cookie that the response sets.
     pub cookie: Option<String>,
+    /// The name of a column; its value in the first row.
+    pub column: Option<String>,
     /// A regular expression: its first group, or all it found. Alone it is looked for in the body; next to one of the
     /// others, in what that gave.
     #[cfg_attr(test, schemars(with = "Option<String>"))]

@@ -119,8 +119,7 @@ impl Model {
         if stall > totals.longest_stall {
             (totals.longest_stall, totals.stalled_at) = (stall, Nanos(second.start_ns));
         }
-        // The incomplete second in which the last responses were read is too short for a rate.
-        if second.length_ns < 100_000_000 {
+        if !findings::is_whole(second) {
             return;
         }
         push(&mut self.beats, SPARKS, IntervalRates::of(second));

@@ -94,13 +94,14 @@ pub fn rates(model: &Model, width: usize, look: TerminalStyle) -> Lines {
         ("ok", |beat| beat.ok_per_s, model.totals.ok),
     ];
     if let Some(journeys) = model.totals.journeys {
-        rows.push(("whole", |beat| beat.journeys_per_s, journeys));
+        rows.push(("journeys", |beat| beat.journeys_per_s, journeys));
     }
     if model.totals.failed > 0 {
         rows.push(("failed", |beat| beat.failed_per_s, model.totals.failed));
     }
     let sums = rows.iter().map(|(_, _, sum)| count(*sum).len()).max().unwrap_or(1);
-    let cells = width.saturating_sub(7 + 1 + 10 + 2 + 2 + sums + 1).min(120);
+    let names = rows.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0).max(6);
+    let cells = width.saturating_sub(names + 1 + 1 + 10 + 2 + 2 + sums + 1).min(120);
     // One scale for all rows, so that they can be compared by eye.
     let shown = || model.beats.iter().rev().take(cells).rev();
     let top = shown().map(|beat| beat.due_per_s.max(beat.ok_per_s)).fold(0.0, f64::max);
@@ -116,7 +117,7 @@ pub fn rates(model: &Model, width: usize, look: TerminalStyle) -> Lines {
             let spark = if name == "failed" { look.bad(spark) } else { look.paint(spark, Color::Cyan) };
             let sum = format!("  {:>sums$}", count(sum));
             Line::from(vec![
-                look.title(format!(" {name:<6}")),
+                look.title(format!(" {name:<names$}")),
                 Span::raw(format!(" {now:>10}  ")),
                 spark,
                 look.faint(sum),

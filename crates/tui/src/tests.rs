@@ -29,6 +29,9 @@ fn load() -> Load {
         workers: 1,
         duration_ns: Some(30_000_000_000),
         request_limit: None,
+        warmup: None,
+        idle_connections: None,
+        requests_per_connection: None,
         changes: Vec::new(),
     }
 }
@@ -277,6 +280,9 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
         callers: 20,
         duration_ns: None,
         request_limit: Some(10_000),
+        warmup: None,
+        idle_connections: None,
+        requests_per_connection: None,
         ..load()
     };
     let text = text(&run(model(load), 12, 0), (80, 24), Footer::default(), COLOURED);
@@ -284,6 +290,34 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
     assert!(text.contains("12 s, 7600 of 10000 requests left"), "{text}");
     assert!(text.contains("– schedule none"), "{text}");
     assert!(!text.contains("rate by 10 %"), "{text}");
+}
+
+/// If this fails, the rate of a scenario's requests is read as that of its journeys.
+#[test]
+fn journeys_and_requests_have_rates_of_their_own() {
+    let mut model = model(load());
+    for index in 0..3 {
+        let mut interval = Interval::default();
+        (interval.index, interval.start, interval.length) =
+            (index, Nanos::from_secs(index), Nanos::from_secs(1));
+        // Forty visits of five requests and ten of a single one.
+        (0..210).for_each(|_| interval.record_ok(&answer(2_000)));
+        interval.counts.scheduled = 210;
+        interval.counts.sent = 210;
+        interval.journey(0).ok = 40;
+        interval.journey(1).ok = 10;
+        let second = Second::of(&interval, None);
+        model.add(&interval, &second);
+    }
+    model.now = Nanos::from_millis(3_200);
+    let text = text(&model, (80, 24), Footer::default(), ASCII);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |name: &str| rows.iter().find(|row| row.first() == Some(&name)).unwrap();
+    for (name, rate, sum) in [("due", "210/s", "630"), ("ok", "210/s", "630"), ("journeys", "50/s", "150")] {
+        let row = row(name);
+        assert_eq!((row[1], row[row.len() - 1]), (rate, sum), "{text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
 }
 
 #[test]

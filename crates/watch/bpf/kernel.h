@@ -101,6 +101,8 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	unsigned int in_iowait : 1;
+	unsigned int frozen : 1;
+	unsigned long jobctl;
 	bool throttled;
 	struct sched_entity se;
 	struct sched_info sched_info;
@@ -142,6 +144,14 @@ struct socket {
 struct tcp_sock {
 	u32 rcv_nxt;
 	u32 copied_seq;
+	u32 snd_una;
+	u64 bytes_received;
+	u64 bytes_acked;
+	u32 write_seq;
+	u32 snd_nxt;
+	u32 mss_cache;
+	u32 packets_out;
+	u8 nonagle : 4;
 };
 
 struct unix_address;
@@ -156,6 +166,7 @@ struct pt_regs {
 	unsigned long di;
 	unsigned long si;
 	unsigned long dx;
+	unsigned long cx;
 	unsigned long ax;
 };
 #define CALL_NUMBER(regs) ((long)(regs)->orig_ax)

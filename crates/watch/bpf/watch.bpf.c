@@ -26,6 +26,8 @@ u32 only_process SEC(".bss.process");
 u8 ports[65536] SEC(".bss.ports");
 /* Set when `old_sockets` is complete: from then on a socket that is not in it was made under watch. */
 u32 knows_old SEC(".bss.old");
+/* The number of the window in which the programs are attached: what was known in another one is out of date. */
+u32 window SEC(".bss.window");
 struct losses losses SEC(".bss.losses");
 
 /* Since 6.2. */
@@ -60,14 +62,16 @@ static __always_inline bool is_watched(u32 tgid)
 #include "watch_account.h"
 #include "watch_culprit.h"
 #include "watch_socket.h"
+#include "watch_wait.h"
 #include "watch_event.h"
+#include "watch_tls.h"
 
 /* ---- the scheduler ------------------------------------------------------------------------------------------- */
 
 static __always_inline void switch_out(struct task_struct *prev, bool preempt, u32 prev_state, u64 now)
 {
 	/* Whose account has begun is watched. */
-	struct thread *thread = bpf_task_storage_get(&threads, prev, 0, 0);
+	struct thread *thread = known_thread(prev);
 	struct pt_regs *regs;
 
 	if (!thread)
@@ -79,7 +83,13 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, u
 	thread->wait_began = now;
 	thread->preempted = 0;
 	if (!preempt && prev_state != 0) {
-		thread->doing = reason_to_sleep(prev);
+		thread->stop = stopped_by(prev, prev_state);
+		thread->doing = reason_to_sleep(thread, prev);
+		if (thread->stop) {
+			/* It sleeps in no system call. */
+			thread->sleeps_in = -1;
+			thread->doing = OTHER;
+		}
 		if (thread->doing == DISK) {
 			thread->disk_began = now;
 			thread->disk_ended = 0;
@@ -173,7 +183,7 @@ static __always_inline void blame_disk(struct thread *thread, struct task_struct
 
 	if (thread->doing != LOCK && thread->doing != OTHER)
 		return;
-	other = bpf_task_storage_get(&threads, waker, 0, 0);
+	other = known_thread(waker);
 	if (!other || !other->disk_ended)
 		return;
 	from = other->disk_began > thread->at ? other->disk_began : thread->at;
@@ -187,19 +197,49 @@ static __always_inline void blame_disk(struct thread *thread, struct task_struct
 	thread->doing = doing;
 }
 
+static __always_inline void set_in_timer(u32 in_timer)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct slices *slices = bpf_map_lookup_elem(&ran, &cpu);
+
+	if (slices)
+		slices->in_timer = in_timer;
+}
+
+/* As often as the tick and the host's sleeps, and all that says that a thread was woken by its timer. */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_timer)
+{
+	set_in_timer(1);
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(on_timer_over)
+{
+	set_in_timer(0);
+	return 0;
+}
+
 /* In the waker's context: it is known who woke. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct thread *thread, *waker;
+	u64 now, from;
 
-	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	thread = known_thread(task);
 	if (!thread)
 		return 0;
 	/* One that runs, as far as we know, is on its way to sleep, or will not. */
-	if (is_asleep(thread))
-		blame_disk(thread, task, bpf_ktime_get_ns());
-	waker = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (is_asleep(thread)) {
+		now = bpf_ktime_get_ns();
+		from = thread->at;
+		blame_disk(thread, task, now);
+		if (now - from >= LONG_SLEEP)
+			tell_waited(thread, task, from, now);
+	}
+	waker = known_thread(bpf_get_current_task_btf());
 	thread->waker = !waker ? STRANGER : waker->has_read ? READER : FELLOW;
 	return 0;
 }
@@ -208,7 +248,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *task)
 {
-	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread *thread = known_thread(task);
 
 	/* Woken before it slept. */
 	if (thread && is_asleep(thread))
@@ -248,7 +288,7 @@ int BPF_PROG(on_arrival, struct sock *sk)
 		end = tcp ? tcp->rcv_nxt : 0;
 	} else {
 		/* Known from its first read on: before, nobody can tell whose it is. */
-		conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+		conn = known_conn(sk);
 	}
 	if (!conn)
 		return 0;
@@ -285,8 +325,10 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	if (!is_internet(sk) && !is_watched(task->tgid))
 		return;
 	conn = conn_of(sk);
-	if (!conn)
+	if (!conn) {
+		moved_elsewhere(sk, task, kind);
 		return;
+	}
 	now = bpf_ktime_get_ns();
 	thread = watched_thread(task, now);
 	if (!thread)
@@ -315,6 +357,8 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_read, struct sock *sk, int ret, int flags)
 {
+	if (settings.tls && ret > 0)
+		touch(sk);
 	if (ret > 0 && !(flags & MSG_PEEK))
 		moved(sk, ret, EVENT_READ);
 	return 0;
@@ -323,6 +367,8 @@ int BPF_PROG(on_read, struct sock *sk, int ret, int flags)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_write, struct sock *sk, int ret, int flags)
 {
+	if (settings.tls && ret > 0)
+		touch(sk);
 	if (ret > 0)
 		moved(sk, ret, EVENT_WRITE);
 	return 0;
@@ -341,7 +387,7 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 	}
 	if (new != TCP_CLOSE)
 		return 0;
-	conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+	conn = known_conn(sk);
 	if (!conn || !conn->told)
 		return 0;
 	tell_closed(conn);
@@ -352,7 +398,7 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 SEC("uprobe")
 int BPF_KPROBE(on_entry)
 {
-	struct thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct thread *thread = known_thread(bpf_get_current_task_btf());
 
 	if (!thread)
 		return 0;
@@ -368,7 +414,7 @@ int BPF_KRETPROBE(on_return, long value)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread;
 
-	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	thread = known_thread(task);
 	if (!thread || !thread->classifies)
 		return 0;
 	tell_classified(thread, task, bpf_ktime_get_ns(), value);

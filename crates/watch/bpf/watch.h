@@ -67,16 +67,30 @@ struct settings {
 	u32 capture;
 	/* The number of sched_yield. */
 	s32 yield_call;
-	u32 pad;
+	/* Whether calls of a TLS library are probed. */
+	u32 tls;
 };
 
-enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED, EVENT_CLASSIFIED };
+enum event_kind {
+	EVENT_READ = 1,
+	EVENT_WRITE,
+	EVENT_IDLE,
+	EVENT_CLOSED,
+	EVENT_CLASSIFIED,
+	/* What a TLS library has decrypted for its caller, or encrypted. No edge. */
+	EVENT_PLAIN_READ,
+	EVENT_PLAIN_WRITE,
+	/* A thread's long sleep has ended: how (struct waited). Its account goes on. */
+	EVENT_WAITED,
+	/* Another server has answered a thread (struct answered). Likewise. */
+	EVENT_ANSWERED,
+};
 enum event_flags {
 	/* The first event of its connection: its note says where it leads. */
 	EVENT_NEW = 1,
 	/* Events of its connection before it are lost. */
 	EVENT_MISSED = 2,
-	/* The connection was accepted under watch. */
+	/* The connection was accepted under watch, or nothing was read or written on it before. */
 	EVENT_FRESH = 4,
 	/* A note lies between it and its bytes. */
 	EVENT_NOTED = 8,
@@ -86,6 +100,8 @@ enum event_flags {
 	EVENT_ACCOUNT = 32,
 	/* A read after a write, or the first: a turn of its connection. */
 	EVENT_TURN = 64,
+	/* Its last bytes wait in the kernel until the other side has acknowledged those before. */
+	EVENT_HELD_BACK = 128,
 };
 
 struct arrival {
@@ -107,7 +123,8 @@ struct event {
 	u64 socket;
 	/*
 	 * Of its account since the thread's previous event. Of a classification: the value that the function returned.
-	 * Of the end of a connection: the bytes that were read of it.
+	 * Of the end of a connection: the bytes that were read of it. Of plain text: as much of its connection was read
+	 * up to and with this event.
 	 */
 	u64 on_cpu;
 	u32 pid;
@@ -134,10 +151,15 @@ struct account {
 	u64 parts[PARTS];
 	u64 preempted_ns;
 	u32 preemptions;
-	u32 pad;
+	/* How long other processes ran while it waited for a CPU, in microseconds. */
+	u32 contended_us;
 	/* When the thread was last woken since its previous event, by whom ever, or 0; and its parts until then. */
 	u64 woken_at;
 	u64 woken_parts[PARTS];
+	/* Its longest sleep, the system call that it slept in, and that call's first argument. */
+	u64 sleep_ns;
+	u32 sleep_call;
+	s32 sleep_fd;
 };
 
 /* A fellow thread woke it: from then on its time can be for what that one handed over. */
@@ -152,7 +174,8 @@ struct note {
 	u32 culprit;
 	/* How many wakes there are. */
 	u8 wakes;
-	u8 pad;
+	/* More lies behind it: several arrivals, or wakes. */
+	u8 has_more;
 	u16 family;
 	u64 culprit_ns;
 	char culprit_comm[16];
@@ -164,14 +187,63 @@ struct note {
 	u64 read_bytes;
 	u8 local[16];
 	u8 peer[16];
+};
+
+/* Lies behind the notes that need it, a few of them. */
+struct note_more {
 	struct arrival arrived[ARRIVALS];
 	struct wake woken_by_fellows[WAKES];
 };
 
+/* What ended a sleep. */
+enum woken {
+	WOKEN_UNKNOWN = 0,
+	/* A timer, which the thread had set. */
+	WOKEN_TIMER,
+	/* A thread of another program, or an interrupt in its context: something arrived, mostly. */
+	WOKEN_FROM_OUTSIDE,
+	/* Another thread of the server, or an interrupt in its context: its system call says which. */
+	WOKEN_BY_FELLOW,
+};
+
+/* Of a long sleep of a thread: behind its event. */
+struct waited {
+	u64 from;
+	/* The first argument of the system call in which it slept: of a futex, its address. */
+	u64 object;
+	u8 by;
+	/* It did not sleep but was stopped: by this signal, or by the freezer (0xff). */
+	u8 stop;
+	/* What it was doing (enum part). */
+	u8 part;
+	u8 pad;
+	s32 call;
+	/* Who ran when it was woken: if by a fellow, that is the one. */
+	u32 waker_pid;
+	u32 waker_tid;
+	char waker_comm[16];
+	/* The system call that it was in: not a number of one if an interrupt came while it ran in user space. */
+	s32 waker_call;
+	u32 pad2;
+};
+
+/* Of an answer that took long: behind its event. */
+struct answered {
+	/* When the server first wrote to this connection since it had read from it. */
+	u64 from;
+	u16 family;
+	u16 peer_port;
+	u32 pad;
+	u8 peer[16];
+};
+
+_Static_assert(sizeof(struct waited) == 56, "as in wait.rs");
+_Static_assert(sizeof(struct answered) == 32, "as in wait.rs");
 _Static_assert(sizeof(struct event) == 64, "as in event.rs");
-_Static_assert(sizeof(struct account) == 184, "as in event.rs");
+_Static_assert(sizeof(struct account) == 200, "as in event.rs");
 _Static_assert(__builtin_offsetof(struct note, local) == 48, "as in event.rs");
-_Static_assert(sizeof(struct note) == 560, "as in event.rs");
+_Static_assert(sizeof(struct note) == 80, "as in event.rs");
+_Static_assert(sizeof(struct note_more) == 480, "as in event.rs");
 
 /*
  * Where a lane's events begin, how long a CPU's first lane is, and what may lie behind a lane's end: an event that
@@ -204,10 +276,12 @@ struct losses {
 	u64 arrivals;
 	/* Switches and wake-ups of which nobody told. */
 	u64 switches;
+	/* Plain text whose connection is not known. */
+	u64 plain;
 };
 
+/* All zero: those for whom there was no room. */
 struct culprit_key {
-	u32 victim;
 	u32 pid;
 	char comm[16];
 };

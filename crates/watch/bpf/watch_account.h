@@ -40,10 +40,16 @@ struct thread {
 	u8 is_new;
 	/* It waits for a CPU because it was pushed off one. */
 	u8 preempted;
+	/* It is kept from running: by this signal, or by the freezer. */
+	u8 stop;
 	u32 preemptions;
+	/* The window that all this is of. */
+	u32 window;
 	/* Since the thread's previous event. */
 	u64 parts[PARTS];
 	u64 preempted_ns;
+	/* How long other processes ran while it waited for a CPU. */
+	u64 contended_ns;
 	/* The scheduler's account of its running and of its waiting for a CPU when it was put on its CPU. */
 	u64 ran;
 	u64 delayed;
@@ -52,6 +58,13 @@ struct thread {
 	/* Its last sleep on a disk: a thread that waits for this one meanwhile waits for the disk. */
 	u64 disk_began;
 	u64 disk_ended;
+	/* The system call and its first argument that it sleeps in, and those of its longest sleep since its previous
+	 * event. */
+	u32 sleeps_in;
+	s32 sleeps_on;
+	u64 sleep_ns;
+	u32 sleep_call;
+	s32 sleep_fd;
 	/* When it was last woken, by whom ever, and its parts until then. */
 	u64 woken_at;
 	u64 woken_parts[PARTS];
@@ -128,20 +141,34 @@ static __always_inline void set_going(struct thread *thread, struct task_struct 
 	thread->delayed = task->sched_info.run_delay;
 }
 
+/* The account of a thread, if that has begun in this window. */
+static __always_inline struct thread *known_thread(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	return thread && thread->window == window ? thread : NULL;
+}
+
 /* The account of a thread of the server, which begins here if it has none; NULL of a thread of another process. */
 static __always_inline struct thread *watched_thread(struct task_struct *task, u64 now)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (thread)
+	if (thread && thread->window == window)
 		return thread;
 	if (!is_watched(task->tgid))
 		return NULL;
-	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (thread) {
+		/* What it did since the window of its account was not seen. */
+		__builtin_memset(thread, 0, sizeof(*thread));
+	} else {
+		thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	}
 	if (!thread) {
 		__sync_fetch_and_add(&losses.threads, 1);
 		return NULL;
 	}
+	thread->window = window;
 	thread->at = now;
 	thread->is_new = 1;
 	set_going(thread, task);
@@ -167,11 +194,13 @@ static __always_inline u8 part_of_file(struct task_struct *task, u64 fd)
 }
 
 /* Why this thread, the current one, goes to sleep. */
-static __always_inline u8 reason_to_sleep(struct task_struct *task)
+static __always_inline u8 reason_to_sleep(struct thread *thread, struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	long call = CALL_NUMBER(regs);
 
+	thread->sleeps_in = call;
+	thread->sleeps_on = CALL_ARG1(regs);
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return DISK;
 	if (call < 0 || call >= CALLS)
@@ -247,7 +276,15 @@ static __always_inline void note_wake(struct thread *thread, u64 now)
 /* A thread that slept has stood in the run queue since `at`. */
 static __always_inline void wake_up(struct thread *thread, struct task_struct *task, u64 at)
 {
+	u64 slept;
+
 	advance(thread, task, at);
+	slept = thread->at > thread->wait_began ? thread->at - thread->wait_began : 0;
+	if (slept > thread->sleep_ns) {
+		thread->sleep_ns = slept;
+		thread->sleep_call = thread->sleeps_in;
+		thread->sleep_fd = thread->sleeps_on;
+	}
 	if (thread->doing == DISK)
 		thread->disk_ended = thread->at;
 	thread->doing = RUN_QUEUE;

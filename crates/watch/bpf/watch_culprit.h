@@ -16,7 +16,8 @@ struct slice {
 struct slices {
 	u64 since;
 	u32 next;
-	u32 pad;
+	/* Whether the function of a timer runs there now. */
+	u32 in_timer;
 	struct slice ran[SLICES];
 };
 
@@ -70,9 +71,23 @@ static __always_inline void suspect(struct thread *thread, struct slice *slice, 
 	__builtin_memcpy(thread->suspects[least].comm, slice->comm, 16);
 }
 
-static __always_inline void charge(struct thread *thread, u32 victim, struct slice *slice, u64 time)
+/* In a storm of short-lived processes there are more culprits than the table has room for: the rest share one row. */
+static __always_inline void charge_rest(u64 time)
 {
-	struct culprit_key key = { .victim = victim, .pid = slice->tgid };
+	struct culprit_key key = {};
+	struct culprit *rest = bpf_map_lookup_elem(&culprits, &key);
+
+	if (!rest) {
+		__sync_fetch_and_add(&losses.culprits, 1);
+		return;
+	}
+	__sync_fetch_and_add(&rest->time, time);
+	__sync_fetch_and_add(&rest->count, 1);
+}
+
+static __always_inline void charge(struct thread *thread, struct slice *slice, u64 time)
+{
+	struct culprit_key key = { .pid = slice->tgid };
 	struct culprit *culprit;
 
 	__builtin_memcpy(key.comm, slice->comm, 16);
@@ -86,7 +101,7 @@ static __always_inline void charge(struct thread *thread, u32 victim, struct sli
 	struct culprit first = { .time = time, .count = 1 };
 
 	if (bpf_map_update_elem(&culprits, &key, &first, BPF_NOEXIST))
-		__sync_fetch_and_add(&losses.culprits, 1);
+		charge_rest(time);
 }
 
 struct wait {
@@ -108,8 +123,11 @@ static long charge_slice(u32 i, struct wait *wait)
 		wait->is_whole = true;
 		return 1;
 	}
-	if (slice->pid != 0 && slice->pid != wait->pid && slice->end > from)
-		charge(wait->thread, wait->tgid, slice, slice->end - from);
+	if (slice->pid == 0 || slice->pid == wait->pid || slice->end <= from)
+		return 0;
+	if (slice->tgid != wait->tgid)
+		wait->thread->contended_ns += slice->end - from;
+	charge(wait->thread, slice, slice->end - from);
 	return 0;
 }
 

@@ -26,8 +26,12 @@ static __always_inline void fill_account(struct account *account, struct thread 
 	__builtin_memcpy(account->parts, thread->parts, sizeof(account->parts));
 	account->preempted_ns = thread->preempted_ns;
 	account->preemptions = thread->preemptions;
+	account->contended_us = thread->contended_ns / 1000;
 	account->woken_at = thread->woken_at;
 	__builtin_memcpy(account->woken_parts, thread->woken_parts, sizeof(account->woken_parts));
+	account->sleep_ns = thread->sleep_ns;
+	account->sleep_call = thread->sleep_call;
+	account->sleep_fd = thread->sleep_fd;
 }
 
 /* Whether a thread has more to say than an event and an account hold. */
@@ -49,12 +53,19 @@ static __always_inline void fill_culprit(struct note *note, struct thread *threa
 	__builtin_memcpy(note->culprit_comm, thread->suspects[most].comm, 16);
 }
 
-static __always_inline void fill_note(struct note *note, struct thread *thread)
+/* Fills a note; returns what lies behind it, if there is more. */
+static __always_inline struct note_more *fill_note(struct note *note, struct thread *thread, bool has_more)
 {
+	struct note_more *more = (struct note_more *)(note + 1);
+
 	note->wakes = thread->wakes;
-	__builtin_memcpy(note->woken_by_fellows, thread->woken_by_fellows, sizeof(note->woken_by_fellows));
+	note->has_more = has_more;
 	fill_culprit(note, thread);
 	note->family = 0;
+	if (!has_more)
+		return NULL;
+	__builtin_memcpy(more->woken_by_fellows, thread->woken_by_fellows, sizeof(more->woken_by_fellows));
+	return more;
 }
 
 /* What was told is told: the account starts anew. */
@@ -66,7 +77,9 @@ static __always_inline void close_account(struct thread *thread)
 	__builtin_memset(thread->parts, 0, sizeof(thread->parts));
 	thread->did_more = 0;
 	thread->woken_at = 0;
+	thread->sleep_ns = 0;
 	thread->preempted_ns = 0;
+	thread->contended_ns = 0;
 	thread->preemptions = 0;
 	thread->handed = 0;
 	thread->wakes = 0;
@@ -79,7 +92,8 @@ static __always_inline void tell_idle(struct thread *thread, struct task_struct 
 {
 	bool noted = has_note(thread);
 	u32 before = sizeof(struct event) + (thread->did_more ? sizeof(struct account) : 0);
-	struct place place = take_place(before + (noted ? sizeof(struct note) : 0));
+	u32 more = thread->wakes ? sizeof(struct note_more) : 0;
+	struct place place = take_place(before + (noted ? sizeof(struct note) + more : 0));
 
 	if (!place.event)
 		return;
@@ -89,7 +103,7 @@ static __always_inline void tell_idle(struct thread *thread, struct task_struct 
 		place.event->flags |= EVENT_ACCOUNT;
 	}
 	if (noted) {
-		fill_note((void *)place.event + before, thread);
+		fill_note((void *)place.event + before, thread, more != 0);
 		place.event->flags |= EVENT_NOTED;
 	}
 	give(&place);
@@ -141,20 +155,35 @@ static __always_inline bool is_asynchronous(struct task_struct *task, struct pt_
 	return settings.moves[call & (CALLS - 1)] == MOVE_NONE;
 }
 
+/*
+ * Whether all that follows is copied, judged by what a client sends first: a list of Redis commands must be seen to its
+ * end to be counted, and of HTTP/2 no header may be missed.
+ */
+static __always_inline bool must_be_whole(const u8 *bytes)
+{
+	return bytes[0] == '*' || (bytes[0] == 'P' && bytes[1] == 'R' && bytes[2] == 'I');
+}
+
 /* Tells of a read or a write; false when there is no room for it. */
 static __always_inline bool tell_moved(struct thread *thread, struct task_struct *task, u64 now, struct conn *conn,
 				       struct sock *sk, u32 length, u8 kind)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	bool noted = !conn->told || conn->missed || has_note(thread) || conn->tail - conn->head > 1;
+	bool several = kind == EVENT_READ && conn->tail - conn->head > 1;
+	bool has_more = several || thread->wakes;
+	bool noted = !conn->told || conn->missed || has_note(thread) || has_more;
 	u32 account = thread->did_more ? sizeof(struct account) : 0;
-	u32 before = sizeof(struct event) + account + (noted ? sizeof(struct note) : 0);
-	u32 most = conn->whole ? CAPTURE : settings.capture;
+	u32 before = sizeof(struct event) + account;
+	/* What comes first says what is needed of all that follows, and may be a long list itself. */
+	u32 most = conn->whole || !conn->told ? CAPTURE : settings.capture;
+	struct note_more *more = NULL;
 	struct note *note = NULL;
 	struct event *event;
 	struct place place;
 	u8 *bytes;
 
+	if (noted)
+		before += sizeof(struct note) + (has_more ? sizeof(struct note_more) : 0);
 	if (most > length)
 		most = length;
 	if (most > CAPTURE)
@@ -179,20 +208,23 @@ static __always_inline bool tell_moved(struct thread *thread, struct task_struct
 	if (noted) {
 		event->flags |= EVENT_NOTED;
 		note = (void *)(event + 1) + account;
-		fill_note(note, thread);
+		more = fill_note(note, thread, has_more);
 		note->turns = conn->turns;
 		note->read_bytes = conn->read_bytes;
 	}
 	if (!conn->told && note) {
-		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
+		event->flags |= EVENT_NEW;
+		if (conn->fresh || is_beginning(sk, length, kind == EVENT_READ))
+			event->flags |= EVENT_FRESH;
 		fill_ends(note, conn, sk);
 	}
 	if (kind == EVENT_READ)
-		take_arrivals(conn, sk, event, note, length);
+		take_arrivals(conn, sk, event, more, length);
+	else if (is_held_back(sk))
+		event->flags |= EVENT_HELD_BACK;
 	bytes = (u8 *)event + before;
 	event->captured = copy_moved(bytes, regs, most);
-	if (kind == EVENT_READ && event->captured && bytes[0] == '*')
-		/* A list of Redis commands must be seen to its end to be counted. */
+	if (kind == EVENT_READ && event->captured && must_be_whole(bytes))
 		conn->whole = 1;
 	give(&place);
 	return true;

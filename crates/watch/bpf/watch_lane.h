@@ -11,7 +11,10 @@
 #define PARALLAX_WATCH_LANE_H
 
 /* What programs that interrupt one another on a CPU may take between the look whether there is room and the taking. */
-enum { LANE_MARGIN = 4 * (sizeof(struct event) + sizeof(struct account) + sizeof(struct note) + CAPTURE) };
+enum {
+	NOTE_MOST = sizeof(struct note) + sizeof(struct note_more),
+	LANE_MARGIN = 4 * (sizeof(struct event) + sizeof(struct account) + NOTE_MOST + CAPTURE),
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

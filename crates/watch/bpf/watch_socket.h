@@ -32,6 +32,9 @@ struct conn {
 	/* So far: how often it was read after it had been written to, and the bytes that were read. */
 	u32 turns;
 	u64 read_bytes;
+	/* The window that this is of. */
+	u32 window;
+	u32 pad;
 	/* Bytes that arrived and were not read yet: where each lot ends in the stream, and when it came. */
 	struct waiting waiting[ARRIVALS];
 };
@@ -73,6 +76,19 @@ static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
 	return bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock));
 }
 
+/* Whether these bytes, which were just read or written, are the first ones of a TCP connection. */
+static __always_inline bool is_beginning(struct sock *sk, u32 length, bool is_read)
+{
+	struct tcp_sock *tcp = tcp_of(sk);
+	u64 read, written;
+
+	if (!tcp)
+		return false;
+	read = tcp->bytes_received - (u32)(tcp->rcv_nxt - tcp->copied_seq);
+	written = tcp->bytes_acked + (u32)(tcp->write_seq - tcp->snd_una);
+	return read == (is_read ? length : 0) && written == (is_read ? 0 : length);
+}
+
 /* Whether a Unix socket was made under watch; of TCP the change of state says it. */
 static __always_inline bool is_fresh(struct sock *sk)
 {
@@ -84,6 +100,20 @@ static __always_inline bool is_fresh(struct sock *sk)
 	return inode && !bpf_map_lookup_elem(&old_sockets, &inode);
 }
 
+/* What is known of a connection. What was known in another window is forgotten, except what a client sends. */
+static __always_inline struct conn *known_conn(struct sock *sk)
+{
+	struct conn *conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+
+	if (!conn || conn->window == window)
+		return conn;
+	conn->window = window;
+	conn->head = conn->tail = 0;
+	conn->told = conn->missed = conn->fresh = conn->turned = 0;
+	conn->responded = 1;
+	return conn;
+}
+
 static __always_inline struct conn *conn_of(struct sock *sk)
 {
 	struct conn *conn;
@@ -91,7 +121,7 @@ static __always_inline struct conn *conn_of(struct sock *sk)
 
 	if (is_tcp && !is_to_our_port(sk))
 		return NULL;
-	conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+	conn = known_conn(sk);
 	if (conn || !(is_tcp || is_accepted_unix(sk)))
 		return conn;
 	conn = bpf_sk_storage_get(&conns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -99,6 +129,7 @@ static __always_inline struct conn *conn_of(struct sock *sk)
 		__sync_fetch_and_add(&losses.conns, 1);
 		return NULL;
 	}
+	conn->window = window;
 	conn->cookie = bpf_get_socket_cookie(sk);
 	conn->family = sk->__sk_common.skc_family;
 	conn->fresh = is_fresh(sk);
@@ -114,9 +145,9 @@ static __always_inline u32 read_up_to(struct sock *sk)
 	return tcp ? tcp->copied_seq : 0;
 }
 
-/* Moves what was read from the connection's lots to the note; the first, to the event. */
-static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, struct event *event, struct note *note,
-					  u32 length)
+/* Moves what was read from the connection's lots to the event: the first, and to `more`, if that is there, all. */
+static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, struct event *event,
+					  struct note_more *more, u32 length)
 {
 	bool has_bytes = conn->family != AF_UNIX;
 	u32 read_to = has_bytes ? read_up_to(sk) : 0;
@@ -138,48 +169,25 @@ static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, st
 				event->arrived_at = arrival.at;
 				event->arrived_end = arrival.end;
 			}
-			if (note)
-				note->arrived[n & (ARRIVALS - 1)] = arrival;
+			if (more)
+				more->arrived[n & (ARRIVALS - 1)] = arrival;
 			n++;
 		}
 		if (has_bytes && (s32)(lot->end - read_to) > 0)
 			break;
 		conn->head++;
-		/* Those that came since there was no note for more than one go with the next read. */
-		if (!note)
+		/* Those that came since there was no room for more than one go with the next read. */
+		if (!more)
 			break;
 	}
 	event->arrivals = n;
 }
 
-/* Copies at most so much of what the current system call moved, as far as it lies in memory that the caller named. */
-static __always_inline u32 copy_moved(u8 *bytes, struct pt_regs *regs, u32 most)
+static __always_inline u32 copy_vectors(u8 *bytes, u64 vectors, u64 count, u32 most)
 {
-	long call = CALL_NUMBER(regs);
 	struct user_vector parts[VECTORS] = {};
-	u64 vectors = 0, count = 0;
 	u32 copied = 0, i;
-	u8 how;
 
-	if (call < 0 || call >= CALLS)
-		return 0;
-	how = settings.moves[call & (CALLS - 1)];
-	if (how == MOVE_BUFFER) {
-		if (bpf_probe_read_user(bytes, most & (2 * CAPTURE - 1), (void *)CALL_ARG2(regs)))
-			return 0;
-		return most;
-	}
-	if (how == MOVE_VECTORS) {
-		vectors = CALL_ARG2(regs);
-		count = CALL_ARG3(regs);
-	} else if (how == MOVE_MESSAGE) {
-		struct user_message message;
-
-		if (bpf_probe_read_user(&message, sizeof(message), (void *)CALL_ARG2(regs)))
-			return 0;
-		vectors = message.vectors;
-		count = message.count;
-	}
 	if (count > VECTORS)
 		count = VECTORS;
 	/* All at once: each look at the caller's memory is a call. */
@@ -197,6 +205,29 @@ static __always_inline u32 copy_moved(u8 *bytes, struct pt_regs *regs, u32 most)
 		copied += part;
 	}
 	return copied;
+}
+
+/* Copies at most so much of what the current system call moved, as far as it lies in memory that the caller named. */
+static __always_inline u32 copy_moved(u8 *bytes, struct pt_regs *regs, u32 most)
+{
+	long call = CALL_NUMBER(regs);
+	struct user_message message;
+
+	if (call < 0 || call >= CALLS)
+		return 0;
+	switch (settings.moves[call & (CALLS - 1)]) {
+	case MOVE_BUFFER:
+		if (bpf_probe_read_user(bytes, most & (2 * CAPTURE - 1), (void *)CALL_ARG2(regs)))
+			return 0;
+		return most;
+	case MOVE_VECTORS:
+		return copy_vectors(bytes, CALL_ARG2(regs), CALL_ARG3(regs), most);
+	case MOVE_MESSAGE:
+		if (bpf_probe_read_user(&message, sizeof(message), (void *)CALL_ARG2(regs)))
+			return 0;
+		return copy_vectors(bytes, message.vectors, message.count, most);
+	}
+	return 0;
 }
 
 /* Where a connection leads. */

@@ -42,7 +42,8 @@ pub enum FindError {
     Hidden(u16),
     #[error(
         "not allowed to look at process {0} (/proc/{0}/fd): its ports and connections cannot be found; run this as \
-         root, or give it CAP_SYS_PTRACE"
+         root, or with {caps}",
+        caps = host::CAPABILITIES
     )]
     NotAllowed(u32),
     #[error("there is no process named `{0}`; names are those of `ps -o comm`, 15 bytes")]
@@ -95,16 +96,13 @@ pub fn ports_of(processes: &[u32]) -> Result<Vec<u16>, FindError> {
     for &process in processes {
         sockets.extend(sockets_of(process));
     }
-    let mut ports: Vec<u16> = Vec::new();
-    // A server in its own network namespace has separate tables.
-    let first = processes.first().map_or_else(|| "self".to_owned(), u32::to_string);
-    for listener in listening(&first)? {
-        if sockets.contains(&listener.socket) && !ports.contains(&listener.port) {
-            ports.push(listener.port);
-        }
+    // A server in its own network namespace has separate tables, which all its processes show, until they end.
+    for process in processes {
+        let Some(listeners) = listening(&process.to_string())? else { continue };
+        let own = listeners.into_iter().filter(|listener| sockets.contains(&listener.socket));
+        return Ok(own.map(|listener| listener.port).collect::<BTreeSet<u16>>().into_iter().collect());
     }
-    ports.sort_unstable();
-    Ok(ports)
+    Ok(Vec::new())
 }
 
 /// These processes and all their descendants.
@@ -124,8 +122,9 @@ pub(crate) fn with_children(roots: &[u32]) -> Result<Vec<u32>, FindError> {
 }
 
 fn listeners(port: u16) -> Result<Vec<u32>, FindError> {
+    let listeners = listening("self")?.unwrap_or_default();
     let sockets: Vec<u64> =
-        listening("self")?.into_iter().filter(|listener| listener.port == port).map(|l| l.socket).collect();
+        listeners.into_iter().filter(|listener| listener.port == port).map(|l| l.socket).collect();
     if sockets.is_empty() {
         return Err(FindError::NoListener(port));
     }
@@ -143,18 +142,26 @@ struct Listener {
     socket: u64,
 }
 
-fn listening(process: &str) -> Result<Vec<Listener>, FindError> {
+/// All listening sockets in the network namespace of a process; `None` if it has ended.
+fn listening(process: &str) -> Result<Option<Vec<Listener>>, FindError> {
     let mut listeners = Vec::new();
+    let path = |table: &str| format!("/proc/{process}/net/{table}");
     for table in ["tcp", "tcp6"] {
-        let what = format!("/proc/{process}/net/{table}");
+        let what = path(table);
         match fs::read_to_string(&what) {
             Ok(text) => listeners.extend(text.lines().filter_map(listener)),
-            // A host without IPv6 has no such table; a process may have ended.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // A host without IPv6 has one of the two tables, and a process that has ended none.
+            Err(error) if is_gone(&error) && Path::new(&path("tcp")).exists() => {}
+            Err(error) if is_gone(&error) => return Ok(None),
             Err(source) => return Err(FindError::Read { what, source }),
         }
     }
-    Ok(listeners)
+    Ok(Some(listeners))
+}
+
+/// A process that ends while its table is read is no longer there in the middle of it.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// `  0: 0100007F:0CEA 00000000:0000 0A … uid timeout inode …`: a listening socket.
@@ -240,6 +247,17 @@ mod tests {
         assert!(found.processes.contains(&std::process::id()));
         let found = find(&Named::Pids(vec![std::process::id()])).unwrap();
         assert!(found.ports.contains(&port));
+    }
+
+    /// If this fails, the requests of a server that forks are not seen for an interval when a child has just ended.
+    #[test]
+    fn a_process_that_has_ended_hides_no_port_of_the_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        assert!(ports_of(&[child.id(), std::process::id()]).unwrap().contains(&port));
+        assert_eq!(ports_of(&[child.id()]).unwrap(), [0_u16; 0]);
     }
 
     /// If this fails, a server that this user may not inspect is reported to listen on no port.

@@ -4,17 +4,30 @@
 //! server's connections, with an exact account of its threads' time.
 
 pub mod assemble;
+mod class;
 pub mod cpu;
+mod duty;
+mod filter;
 mod find;
 pub mod kernel;
 mod object;
 pub mod profile;
 mod session;
+mod spending;
 mod sums;
 mod symbol;
+mod tls;
+mod usage;
+mod windows;
 
-pub use assemble::{KnownRequests, comm as comm_text};
+pub use assemble::KnownRequests;
+pub use class::{ClassError, RequestClass};
+pub use duty::Budget;
+pub use filter::{PeerPattern, RequestFilter, StatementPattern};
 pub use find::{FindError, Found, Named, cgroup, comm, find};
 pub use session::{Session, WatchError};
-pub use sums::{DigestSums, NOT_CLASSIFIED, OTHER_CLASSES, Sums};
-pub use symbol::{SymbolError, function};
+pub use sums::{NOT_CLASSIFIED, OTHER_CLASSES, Sums};
+pub use symbol::{Function, SymbolError, function};
+pub use tls::TlsLibrary;
+pub use usage::{DigestSums, MakeTimes, Targets, Usages};
+pub use windows::{Seeing, Seen, TAIL};

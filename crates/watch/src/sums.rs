@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::observation::watch::{
-    self, ClassResult, Digest, Inexact, Losses, ProtocolCount, WatchLine, WatchQuantiles,
+    self, ClassResult, Inexact, Losses, ProtocolCount, WatchLine, WatchQuantiles,
 };
 use record::{Durations, Part, Protocol, Served};
 use units::Nanos;
@@ -169,6 +169,8 @@ impl Sums {
         let has_stamps = !self.socket_queue.is_empty();
         WatchLine {
             requests: self.requests,
+            seen_ns: None,
+            seen: Vec::new(),
             response_ns: self.quantiles(),
             preempted: self.preempted,
             parts_ns: self.parts_ns,
@@ -217,72 +219,6 @@ impl Sums {
         let mut counts: Vec<ProtocolCount> = self.protocols.iter().map(count).collect();
         counts.sort_by_key(|count| std::cmp::Reverse(count.requests));
         counts
-    }
-}
-
-/// Requests by digest, summed.
-#[derive(Debug, Default)]
-pub struct DigestSums {
-    by_id: Vec<Option<One>>,
-}
-
-#[derive(Debug, Clone)]
-struct One {
-    protocol: Protocol,
-    count: u64,
-    sum_ns: u64,
-    socket_queue_ns: Option<u64>,
-    parts_ns: PartsNs,
-}
-
-impl DigestSums {
-    /// Adds one request.
-    pub fn add(&mut self, served: &Served) {
-        let id = served.digest as usize;
-        if id >= self.by_id.len() {
-            self.by_id.resize(id + 1, None);
-        }
-        let protocol = served.protocol;
-        let one = self.by_id[id].get_or_insert_with(|| One {
-            protocol,
-            count: 0,
-            sum_ns: 0,
-            socket_queue_ns: None,
-            parts_ns: PartsNs::default(),
-        });
-        one.count += 1;
-        one.sum_ns = one.sum_ns.saturating_add(served.response().0);
-        if let Some(queue) = served.socket_queue() {
-            one.socket_queue_ns = Some(one.socket_queue_ns.unwrap_or(0).saturating_add(queue.0));
-        }
-        one.parts_ns.add(&served.parts);
-    }
-
-    /// One row per digest id, so that a request's digest is its index; rows without a request are empty.
-    pub fn rows<'t>(&self, text: impl Fn(u32) -> &'t str) -> Vec<Digest> {
-        let row = |(id, one): (usize, &Option<One>)| {
-            let id = u32::try_from(id).expect("ids are 32 bits");
-            let text = text(id).to_owned();
-            match one {
-                Some(one) => Digest {
-                    text,
-                    protocol: one.protocol,
-                    count: one.count,
-                    sum_ns: one.sum_ns,
-                    socket_queue_ns: one.socket_queue_ns,
-                    parts_ns: one.parts_ns,
-                },
-                None => Digest {
-                    text,
-                    protocol: Protocol::Turns,
-                    count: 0,
-                    sum_ns: 0,
-                    socket_queue_ns: None,
-                    parts_ns: PartsNs::default(),
-                },
-            }
-        };
-        self.by_id.iter().enumerate().map(row).collect()
     }
 }
 

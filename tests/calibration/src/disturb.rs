@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use record::observation::disturb::Episode;
+use record::observation::disturb::{BEGUN, Episode};
 use record::observation::{ObservationBody, read_observation};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use units::Nanos;
@@ -181,6 +181,29 @@ fn ctrl_c_in_the_middle_undoes_and_keeps_the_record() {
     let observed = read_observation(folder.path()).unwrap();
     let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
     assert_eq!((results.episodes, results.over), (1, Some(record::observation::disturb::Over::Stopped)));
+}
+
+/// If this fails, the record of a `disturb` that was killed denies the pause in which that happened.
+#[test]
+fn killed_in_the_middle_its_record_has_the_pause_that_was_under_way() {
+    let _together = quiet::together();
+    let victim = Victim::start();
+    let folder = tempfile::tempdir().unwrap();
+    let pid = victim.pid().to_string();
+    let schedule = ["--for", "60s", "--start", "0s"];
+    let run = Running::start_in(&[&["pause", "-p", &pid][..], &schedule].concat(), folder.path());
+    let begun = || {
+        let observed = read_observation(folder.path());
+        observed.is_ok_and(|observed| observed.events.iter().any(|event| event.kind == BEGUN))
+    };
+    wait_until("its record says that the pause has begun", begun);
+    assert!(victim.is_stopped());
+    run.kill(0);
+    wait_until("the victim runs", || !victim.is_stopped());
+    let (episodes, results, _) = kept(folder.path());
+    let [pause] = &episodes[..] else { panic!("{episodes:?}") };
+    assert_eq!(pause.real.map(|real| real.end_ns), Some(None), "{pause:?}");
+    assert_eq!((results.episodes, results.skipped, results.over), (1, 0, None));
 }
 
 /// If this fails, a disturbance continues although nothing would undo it.

@@ -38,8 +38,9 @@ impl Run {
         assert_eq!(seen, expected, "{}", self.line);
     }
 
-    /// A timeout that expired while this client did not run is the client's own fault, and is blamed on it. That
-    /// happens on a busy host, and the record must report it. Such an end counts as the expected one.
+    /// A timeout that expired while this client did not run, or a request that it could not take up in time, is the
+    /// client's own fault, and is blamed on it. That happens on a busy host, and the record must report it. Such an
+    /// end counts as the expected one.
     fn excused<'a>(
         &self,
         end: (&'a str, &'a str, &'a str),
@@ -47,10 +48,11 @@ impl Run {
     ) -> (&'a str, &'a str, &'a str) {
         let (outcome, phase, blame) = end;
         let stalled = self.recording.total.worker_stall_max > LONGEST_WAKE;
-        let of_client = outcome.ends_with("_timeout") && blame == "client";
-        let meant = expected.iter().find(|((name, at, _), _)| *name == outcome && *at == phase);
+        let late = outcome == "not_sent" && phase == "schedule_lag";
+        let of_client = (outcome.ends_with("_timeout") || late) && blame == "client";
+        let meant = expected.iter().find(|((name, at, _), _)| *name == outcome && (*at == phase || late));
         match meant {
-            Some(&((_, _, blame), _)) if of_client && stalled => (outcome, phase, blame),
+            Some(&((_, at, blame), _)) if of_client && stalled => (outcome, at, blame),
             _ => end,
         }
     }

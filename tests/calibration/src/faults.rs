@@ -137,7 +137,9 @@ fn no_response_at_all() {
             assert_eq!(faults + truth.requests.abandoned, 16, "{}: {truth:?}", run.line);
             assert!(pipeline == "4" || faults == 16, "{}: {truth:?}", run.line);
             let ages = run.recording.total.failed(record::Outcome::RequestTimeout).unwrap();
-            assert!(ages.min().unwrap().0 >= 299_000_000, "{}: given up before its time", run.line);
+            // Requests behind another on its connection are given up with it, the younger ones before their time.
+            let age = if pipeline == "1" { ages.min() } else { ages.max() };
+            assert!(age.unwrap().0 >= 299_000_000, "{}: given up before its time", run.line);
         }
     }
 }

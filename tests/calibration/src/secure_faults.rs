@@ -58,7 +58,7 @@ fn check_handshake(server: &Scripted, loads: &[&[&str]], options: &[&str], end: 
         let run = over_tls(load, options, server.port());
         run.expect(&[(end, REQUESTS)]);
         // As far as requests are concerned, nothing could be reached.
-        run.expect_exit(run.exit.clamp(3, 4));
+        run.expect_exit(4);
         let reported = reason.map(|reason| (format!("{}: {reason}", end.0), REQUESTS));
         assert_eq!(reasons(&run), reported.into_iter().collect::<Vec<_>>(), "{}", run.line);
         let counts = run.recording.total.counts;

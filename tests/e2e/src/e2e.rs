@@ -8,7 +8,11 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is test code: a panic is the test failing")]
 
+mod accounts;
 mod bodies;
+mod comparisons;
+mod databases;
+mod datasets;
 mod demo;
 mod disk;
 mod exporting;
@@ -18,8 +22,13 @@ mod http2;
 mod httpbin;
 mod interrupts;
 mod kills;
+mod labs;
 mod live;
+mod outputs;
+mod postgres;
+mod preparing;
 mod records;
+mod redis;
 mod requests;
 mod responses;
 mod scenarios;
@@ -29,4 +38,5 @@ mod specs;
 mod strangers;
 mod support;
 mod targets;
+mod trials;
 mod usage;

@@ -183,6 +183,27 @@ fn a_run_is_exported_while_it_is_running() {
     assert_eq!(fs::read_to_string(path("rows.csv")).unwrap().lines().count(), series.lines().count() + 1);
 }
 
+/// If this fails, anyone who reads the log of a pipeline or its record gets the credentials of the collector that was down.
+#[test]
+fn a_push_that_fails_leaves_no_credentials_behind() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; } location /otlp { return 500; }");
+    let refuses = format!("127.0.0.1:{}", port::free());
+    let fails = nginx.url("/otlp").replace("http://", "");
+    for (collector, words) in [(refuses.as_str(), "refused"), (fails.trim_end_matches("/otlp"), "500")] {
+        let otlp = format!("http://ann:hunter2@{collector}/otlp/hunter2?api_key=hunter2");
+        let run = drive(&["-n", "20", "-c", "1", "--otlp", &otlp, &nginx.url("/")]);
+        run.assert_done();
+        assert!(run.stderr.contains("pushes failed") && run.stderr.contains(words), "{}", run.stderr);
+        let files = fs::read_dir(run.record()).unwrap().map(|file| file.unwrap().path());
+        let mut kept: Vec<Vec<u8>> = files.map(|path| fs::read(path).unwrap()).collect();
+        kept.extend([run.stdout.into_bytes(), run.stderr.into_bytes()]);
+        for text in kept.iter().map(|bytes| String::from_utf8_lossy(bytes)) {
+            assert!(!text.contains("hunter2") && !text.contains("ann:"), "{text}");
+        }
+    }
+}
+
 /// If this fails, a pipeline passes when it should stop, or the reverse.
 #[test]
 fn a_gate_closes_by_its_exit_code() {

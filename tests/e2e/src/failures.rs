@@ -1,6 +1,8 @@
 //! Servers that close, die, or are absent: each request has a specific outcome, and none is unknown.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
 
 use units::Nanos;
 
@@ -72,4 +74,34 @@ fn a_server_that_never_responds_runs_into_the_timeout() {
     assert_eq!(run.total("sent"), 6);
     let run = drive(&["-d", "300ms", "-c", "2", "--drain", "100ms", &url]);
     assert_eq!(run.reported(), ["in_flight undecided 2"]);
+}
+
+/// A server that sends more than it announced, but only when the next request has come. If this fails, these bytes have
+/// another outcome or reason than those that come with the response.
+#[test]
+fn bytes_that_come_later_than_the_response_fail_the_next_request() {
+    let _turn = turn::together();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        for _ in 0..3 {
+            let (mut stream, _) = listener.accept().unwrap();
+            read_request(&mut stream);
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+            read_request(&mut stream);
+            stream.write_all(b"more").unwrap();
+            let _ = stream.read(&mut [0; 64]);
+        }
+    });
+    let run = drive(&["-n", "6", "-c", "1", &url]);
+    assert_eq!(run.reported(), ["ok - 3", "protocol_error server 3"]);
+    assert_eq!(run.reasons(), ["protocol_error bytes after the response 3"]);
+    server.join().unwrap();
+}
+
+fn read_request(stream: &mut TcpStream) {
+    let (mut request, mut byte) = (Vec::new(), [0]);
+    while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        request.extend(byte);
+    }
 }

@@ -74,6 +74,28 @@ fn what_is_no_file_in_a_record_is_refused_in_one_line() {
     assert!(code == 1 && text.contains("is not a regular file"), "{text}");
 }
 
+/// If this fails, root draws into a directory whose owner can put links to files of the host in place of the pictures.
+#[test]
+fn pictures_are_not_drawn_into_somebody_elses_directory() {
+    let _turn = turn::together();
+    let root = tempfile::tempdir().unwrap();
+    let place = |name: &str| root.path().join(name);
+    let (before, after, foreign) = (place("before.collapsed"), place("after.collapsed"), place("foreign"));
+    fs::write(&before, "main;a 300\nmain;b 300\n").unwrap();
+    fs::write(&after, "main;a 100\nmain;b 500\n").unwrap();
+    fs::create_dir(&foreign).unwrap();
+    std::os::unix::fs::chown(&foreign, Some(65_534), None).expect("this test needs root");
+    let [before, after, foreign_text] = [&before, &after, &foreign].map(|path| path.to_str().unwrap());
+    for line in [
+        &["profile", "--diff", before, after, "-o", foreign_text][..],
+        &["profile", "--from", after, "--focus", "a", "-o", foreign_text],
+    ] {
+        let (code, text) = limited(line, root.path());
+        assert!(code != 0 && text.contains("another user"), "{line:?}: {code} {text}");
+        assert_eq!(fs::read_dir(&foreign).unwrap().count(), 0, "{line:?}");
+    }
+}
+
 fn device(path: &Path) {
     let _ = fs::remove_file(path);
     symlink("/dev/zero", path).unwrap();

@@ -122,7 +122,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     let accounts = server.accounts();
     let served: u64 = accounts.iter().map(|account| account.written_ns - account.read_ns).sum();
     let all = &explained["groups"][0]["segments_ns"];
-    let at_server: u64 = ["on_cpu", "other_blocked", "run_queue", "stolen"]
+    let at_server: u64 = ["on_cpu", "timer", "other_blocked", "run_queue", "own_run_queue", "stolen"]
         .iter()
         .filter_map(|segment| all[*segment].as_u64())
         .sum();

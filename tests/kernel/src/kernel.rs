@@ -28,3 +28,7 @@ mod refusals;
 mod servers;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod views;
+#[cfg(test)]
+mod windows;

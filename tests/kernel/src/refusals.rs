@@ -71,6 +71,52 @@ fn a_user_without_the_privilege_learns_what_is_needed() {
     check_refused(&command.args(["cpu", "--split", "ebpf", "0.1", "--", &pid]).output().unwrap(), &["root"]);
 }
 
+/// The capabilities that the help, the messages and `doctor` name, and no other.
+const CAPABILITIES: &str = "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH";
+const SETPRIV: &str = "+bpf,+perfmon,+sys_ptrace,+dac_read_search";
+
+/// If this fails, the capabilities that we ask for are too few, or more than needed.
+#[test]
+fn a_user_with_exactly_the_capabilities_named_can_observe_a_server_of_another_user() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    let server = Plan::of("threads").start();
+    let pid = server.pid().to_string();
+    // The copy that nobody may run.
+    drop(as_nobody(folder.path()));
+    let with = |capabilities: &str, arguments: &[&str]| {
+        let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
+        let sets = ["bounding-set", "inh-caps", "ambient-caps"];
+        let sets = sets.map(|set| format!("--{set}=-all,{capabilities}"));
+        let mut command = Command::new("setpriv");
+        command.args(ids).args(sets).arg(folder.path().join("parallax")).args(arguments);
+        command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).output().unwrap()
+    };
+    let record = folder.path().join("record");
+    let watch = ["watch", "-p", &pid, "-d", "300ms", "-o", record.to_str().unwrap()];
+    let profiled = folder.path().join("profile");
+    let profile = ["profile", "-p", &pid, "-d", "300ms", "-o", profiled.to_str().unwrap()];
+    let cpu = ["cpu", "--split", "ebpf", "0.1", "--", &pid];
+    for arguments in [&watch[..], &profile, &cpu] {
+        let output = with(SETPRIV, arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let doctor = with(SETPRIV, &["doctor", "--json"]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("permitted by CAP_BPF and CAP_PERFMON"), "{doctor}");
+    // Without the last two, the server of another user is refused, and all four are named.
+    let other = folder.path().join("other");
+    let watch = ["watch", "-p", &pid, "-d", "300ms", "-o", other.to_str().unwrap()];
+    check_refused(&with("+bpf,+perfmon", &watch), &[CAPABILITIES]);
+    check_refused(&with("+sys_ptrace,+dac_read_search", &watch), &[CAPABILITIES]);
+    for verb in ["watch", "profile", "cpu"] {
+        let help = Command::new(binary::parallax()).args([verb, "--help"]).output().unwrap();
+        let help =
+            String::from_utf8_lossy(&help.stdout).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(CAPABILITIES), "{verb}");
+    }
+}
+
 /// Its total needs no privilege. If this fails, a user without privileges gets a library's message, or none.
 #[test]
 fn cpu_without_the_privilege_divides_by_ticks_and_reports_why() {

@@ -12,19 +12,23 @@ use crate::record_mode::RecordModeArg;
 ///
 /// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
 /// the interval. A process means its tree: all descendants are included, also those that start and end in between. No
-/// privileges are needed. `parallax cpu 10 PID` measures one server for 10 s; `cpu 5 2 PID` measures two intervals of
-/// 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
+/// privileges are needed. `parallax cpu 10 PID` measures one server for 10 s; `cpu -n 2 5 PID` measures two intervals
+/// of 5 s; `cpu 5 $(pgrep NAME)` measures all running processes with that name.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
-                            parallax cpu [OPTIONS] [SECONDS [COUNT]] -p PID,… | --cgroup PATH | --unit NAME | --comm NAME | --all")]
+#[command(override_usage = "parallax cpu [OPTIONS] [SECONDS] [--] PID…\n       \
+                            parallax cpu [OPTIONS] [SECONDS] -p PID,… | --cgroup PATH | --unit NAME | --comm NAME | --all")]
 pub struct Args {
-    /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
-    #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
+    /// Length of an interval [default: 5], and process IDs.
+    #[arg(value_name = "[SECONDS] PID", allow_hyphen_values = false)]
     pub numbers: Vec<String>,
 
-    /// Process IDs; all numbers before `--` are then SECONDS and COUNT.
+    /// Process IDs; a number before `--` is then SECONDS.
     #[arg(last = true, value_name = "PID", value_parser = pid)]
     pub pids: Vec<u32>,
+
+    /// Number of intervals; 0: until Ctrl-C.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
+    pub count: u64,
 
     /// Processes to measure.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = pid)]
@@ -99,7 +103,7 @@ pub enum SplitArg {
     /// By the mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
     Ticks,
     /// By eBPF programs at the boundaries of system calls and interrupts. While it runs, every system call on this host
-    /// takes slightly longer.
+    /// takes slightly longer. Needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.
     Ebpf,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the numbers on the command line: interval, count, and process IDs.
+//! Reads the numbers on the command line: interval and process IDs.
 
 use anyhow::{bail, ensure};
 use host::process::{Wanted, is_process};
@@ -49,11 +49,9 @@ impl Order {
                 .collect::<Result<_, _>>()
                 .map_err(anyhow::Error::msg)?;
         }
-        ensure!(
-            times.len() <= 2,
-            "`{}` is one number too many; SECONDS and COUNT come before the processes",
-            times[2]
-        );
+        if let [_, more, ..] = times[..] {
+            bail!("`{more}` is one number too many; a number of intervals is -n {more}");
+        }
         let wanted = match (&args.comm, &args.cgroup, &args.unit) {
             (Some(name), ..) => Wanted::Comm(name.clone()),
             (_, Some(path), _) => Wanted::Cgroup(path.clone()),
@@ -63,28 +61,33 @@ impl Order {
             _ => Wanted::Trees(once(pids)),
         };
         let interval = times.first().map_or(Ok(INTERVAL), |text| interval(text))?;
-        let count = times.get(1).map_or(Ok(Some(1)), |text| count(text))?;
-        Ok(Order { interval, count, wanted })
+        Ok(Order { interval, count: Some(args.count).filter(|&count| count > 0), wanted })
     }
 }
 
-/// The index of the first process ID among the numbers `[SECONDS [COUNT]] PID…`.
+/// The index of the first process ID among the numbers `[SECONDS] PID…`.
 fn first_pid(numbers: &[&str], is_process: impl Fn(u32) -> bool) -> anyhow::Result<usize> {
     match numbers {
         [] => bail!("which processes? Give PID…, --comm NAME or --all"),
+        [one] if !one.starts_with(|first: char| first.is_ascii_digit()) => {
+            bail!(
+                "which processes? For processes of the name `{one}` write `parallax cpu --comm {one}`; else give PID…"
+            )
+        }
         [one] if one.parse::<u64>().is_err() => {
             bail!("which processes? Use `parallax cpu {one} PID…`, or --all")
         }
         [_] => Ok(0),
-        [_, _] => Ok(1),
-        // `cpu 10 $(pgrep NAME)` and `cpu 5 2 PID` look the same: do not guess which number is an ID.
-        [first, second, rest @ ..] => match second.parse() {
-            Ok(number) if is_process(number) => bail!(
-                "is `{second}` a count or a process ID? Write `{first} {second} -- {rest}` or `{first} -- {second} {rest}`",
-                rest = rest.join(" ")
-            ),
-            _ => Ok(2),
-        },
+        [first, second, rest @ ..] => {
+            // Other tools take a count here.
+            let is_gone = second.parse().is_ok_and(|number| number > 0 && !is_process(number));
+            ensure!(
+                rest.is_empty() || !is_gone,
+                "there is no process {second}; a number of intervals is `parallax cpu -n {second} {first} {}`",
+                rest.join(" ")
+            );
+            Ok(1)
+        }
     }
 }
 
@@ -101,14 +104,6 @@ fn interval(text: &str) -> anyhow::Result<Nanos> {
         LONGEST.0 / Nanos::from_secs(3_600).0
     );
     Ok(interval)
-}
-
-fn count(text: &str) -> anyhow::Result<Option<u64>> {
-    match text.parse() {
-        Ok(0) => Ok(None),
-        Ok(count) => Ok(Some(count)),
-        Err(_) => bail!("`{text}` is not a count; COUNT is a whole number of intervals, or 0: until Ctrl-C"),
-    }
 }
 
 /// Each ID once, in the given order.
@@ -145,30 +140,31 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_pstime_prstat_and_pidstat_take_them() {
+    fn the_first_of_several_numbers_is_the_interval() {
         let pids = |pids: &[u32]| Wanted::Trees(pids.to_vec());
         means("7141", 5, Some(1), pids(&[7141]));
         means("10 7141", 10, Some(1), pids(&[7141]));
-        means("5 2 7141", 5, Some(2), pids(&[7141]));
-        means("5 0 7141 19870 7141", 5, None, pids(&[7141, 19870]));
+        means("-n 2 5 7141", 5, Some(2), pids(&[7141]));
+        means("5 7141 19870 7141 -n 0", 5, None, pids(&[7141, 19870]));
         means("10 -- 7141 19870", 10, Some(1), pids(&[7141, 19870]));
-        means("5 2 -- 7141", 5, Some(2), pids(&[7141]));
-        means("-p 7141 5 2", 5, Some(2), pids(&[7141]));
+        means("5 -n 2 -- 7141", 5, Some(2), pids(&[7141]));
+        means("-p 7141 5 -n 2", 5, Some(2), pids(&[7141]));
         means("-p 7141,19870", 5, Some(1), pids(&[7141, 19870]));
         means("--only 7141", 5, Some(1), Wanted::Only(vec![7141]));
         means("--cgroup /a/b 10", 10, Some(1), Wanted::Cgroup("/a/b".to_owned()));
-        means("2s 3 --all", 2, Some(3), Wanted::All);
+        means("2s -n 3 --all", 2, Some(3), Wanted::All);
         means("--comm mariadbd 3000ms", 3, Some(1), Wanted::Comm("mariadbd".to_owned()));
     }
 
-    /// If this fails, `cpu 10 $(pgrep NAME)` measures thousands of intervals of the wrong processes.
+    /// If this fails, `cpu 10 $(pgrep NAME)` measures thousands of intervals of the wrong processes, or `cpu 5 1 PID`
+    /// one where two processes were meant.
     #[test]
-    fn a_count_that_may_be_a_process_is_asked_about() {
-        let error = read("10 7141 19870").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "is `7141` a count or a process ID? Write `10 7141 -- 19870` or `10 -- 7141 19870`"
-        );
+    fn a_number_after_the_interval_is_a_process_whatever_processes_there_are() {
+        let pids = |pids: &[u32]| Wanted::Trees(pids.to_vec());
+        means("10 7141 19870", 10, Some(1), pids(&[7141, 19870]));
+        means("5 1 7141", 5, Some(1), pids(&[1, 7141]));
+        let error = read("5 2 7141").unwrap_err().to_string();
+        assert_eq!(error, "there is no process 2; a number of intervals is `parallax cpu -n 2 5 7141`");
     }
 
     #[test]
@@ -177,13 +173,17 @@ mod tests {
             ("", "which processes? Give PID…, --comm NAME or --all"),
             ("5s", "which processes? Use `parallax cpu 5s PID…`, or --all"),
             (
+                "nginx",
+                "which processes? For processes of the name `nginx` write `parallax cpu --comm nginx`; else give PID…",
+            ),
+            (
                 "--all -p 7141",
                 "select processes in one way only: PID…, -p PID, --cgroup PATH, --unit NAME, --comm NAME or --all",
             ),
-            ("--all 5 2 7141", "`7141` is one number too many; SECONDS and COUNT come before the processes"),
+            ("--all 5 2", "`2` is one number too many; a number of intervals is -n 2"),
+            ("5 2 -- 7141", "`2` is one number too many; a number of intervals is -n 2"),
             ("0 --all", "`0` is out of range; SECONDS is from 10.0 ms to 168 hours"),
             ("five --all", "`five` is not a time; SECONDS is for example 5, 0.5 or 500ms"),
-            ("5 2.5 --all", "`2.5` is not a count; COUNT is a whole number of intervals, or 0: until Ctrl-C"),
             ("5 0x10", "`0x10` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
             ("5 0", "`0` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
         ] {

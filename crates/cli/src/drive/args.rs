@@ -7,6 +7,7 @@ use run::values::{Count, Length};
 use units::Rate;
 
 use super::connect_args::{ConnectArgs, text};
+use super::database_args::DatabaseArgs;
 
 /// Load-test a server and report where the time of its requests went.
 ///
@@ -40,13 +41,21 @@ use super::connect_args::{ConnectArgs, text};
       HTTP/2 over TLS with up to ten concurrent streams per connection
   parallax drive shop.toml --set rate=200/s
       a scenario: requests, journeys, data and checks in a file (docs/scenario.md)
+  parallax drive mysql://app@127.0.0.1/shop --query 'SELECT 1' -r 500/s -c 64
+      a statement to MySQL or MariaDB; the password is read from --password-file or MYSQL_PWD
+  parallax drive postgres://app@127.0.0.1/bench --workload tpcb-like -r 200/s -c 64
+      transactions to PostgreSQL, as pgbench's; the password is in PGPASSWORD or ~/.pgpass
+  parallax drive redis://127.0.0.1 --command 'GET key:{{random 1 100000}}' --pipeline 16
+      commands to Redis; the password is in REDISCLI_AUTH
   parallax drive --search 'p99 < 20ms' http://127.0.0.1:8080/
       the highest rate that meets the objective, and the load curve
   parallax drive -r 500/s --print-spec http://127.0.0.1:8080/ > run.json && parallax drive --spec run.json
       a run as JSON, to store or to start elsewhere")]
 pub struct Args {
     /// What to request: http[s]://HOST[:PORT]/PATH, HOST:PORT/PATH or unix:/SOCKET:/PATH; several are requested in
-    /// turn. Or a scenario file, whose name ends in .toml.
+    /// turn. Or a scenario file, whose name ends in .toml. Or a database:
+    /// mysql://USER@HOST[:PORT]/DATABASE or postgres://USER@HOST[:PORT]/DATABASE, with ?socket=PATH and
+    /// sslmode=disable|prefer|require|verify-ca|verify-full, and of MySQL get-server-public-key=1; redis[s]://HOST[:PORT]/NUMBER.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     url: Vec<String>,
 
@@ -142,7 +151,12 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N", value_parser = text("count"), help_heading = "Load")]
     count: Option<String>,
 
-    /// Maximum requests in flight per connection (HTTP pipelining).
+    /// Generate the same load for this long before the run, wait for its last responses, and leave all of it out of the
+    /// figures. Its connections stay open for the run; its requests and their outcomes are in the record.
+    #[arg(long, value_name = "TIME", value_parser = text("warmup"), help_heading = "Load")]
+    warmup: Option<String>,
+
+    /// Maximum requests in flight per connection (pipelining, of HTTP/1.1, PostgreSQL and Redis).
     #[arg(long, value_name = "N", default_value = default("pipeline"), value_parser = text("pipeline"), help_heading = "Load")]
     pipeline: Option<String>,
 
@@ -213,6 +227,9 @@ pub struct Args {
 
     #[command(flatten)]
     connect: ConnectArgs,
+
+    #[command(flatten)]
+    pub database: DatabaseArgs,
 
     /// Status codes that count as success: 200, 2xx, 200-299, 200,404 [default: below 400].
     #[arg(long, value_name = "SET", value_parser = text("expect-status"), help_heading = "Checks")]
@@ -286,11 +303,16 @@ pub struct Args {
     stamps: Option<String>,
 
     /// Results directory [default: a new one under parallax-runs/].
-    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(short = 'o', long, value_name = "DIR", value_parser = directory, value_hint = ValueHint::DirPath, help_heading = "Output")]
     output: Option<String>,
 
     #[command(flatten)]
     record_mode: crate::record_mode::RecordModeArg,
+
+    /// Name of the block of this run, for example 1: `parallax compare` pairs the records of two servers that have the
+    /// same block, because they were made one right after the other.
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    block: Option<String>,
 
     /// Keep no record: print the report only.
     #[arg(long, help_heading = "Output")]
@@ -319,7 +341,7 @@ pub struct Args {
     quiet: bool,
 
     /// Details: limits and advice of the checks, percentile intervals, options, host.
-    #[arg(short, long, help_heading = "Output")]
+    #[arg(short, long, overrides_with = "verbose", help_heading = "Output")]
     verbose: bool,
 
     /// On a terminal, print one plain line per second instead of the live view.
@@ -394,5 +416,21 @@ fn tolerance(text: &str) -> Result<Tolerance, String> {
     match percent {
         Some(percent) if (0.5..=20.0).contains(&percent) => Ok(Tolerance(percent / 100.0)),
         _ => Err("must be 0.5% to 20%, with its sign".to_owned()),
+    }
+}
+
+/// Refuses what `-o` of other tools takes, instead of making a directory of that name.
+fn directory(text: &str) -> Result<String, String> {
+    const FORMS: [&str; 6] = ["csv", "json", "text", "html", "hdr", "influxdb"];
+    const FILES: [&str; 5] = [".csv", ".json", ".txt", ".html", ".bin"];
+    // k6 writes `json=FILE`.
+    let form = text.split('=').next().unwrap_or(text);
+    let is_file = FORMS.contains(&form) || FILES.iter().any(|end| text.ends_with(end));
+    match is_file {
+        true => {
+            Err("it is the directory of the record; figures go to --json, --csv FILE or --jsonl FILE"
+                .to_owned())
+        }
+        false => Ok(text.to_owned()),
     }
 }

@@ -27,6 +27,26 @@ pub struct ConnectArgs {
     #[arg(long, visible_alias = "interface", value_name = "ADDR", value_parser = text("source"), help_heading = "Connection")]
     source: Vec<String>,
 
+    /// Additional connections to each server that are opened, and logged in, before the run, and then carry nothing.
+    #[arg(long, value_name = "N", default_value = default("idle-connections"), value_parser = text("idle-connections"), help_heading = "Connection")]
+    idle_connections: Option<String>,
+
+    /// Close a connection after N requests and open a new one for the next request [default: never].
+    #[arg(long, value_name = "N", value_parser = text("reconnect-every"), help_heading = "Connection")]
+    reconnect_every: Option<String>,
+
+    /// Open at most this many connections per second, at the start and later: 100/s. A request that needs a new
+    /// connection waits for it in the phase pool_wait, within --checkout-timeout [default: no limit].
+    #[arg(long, value_name = "RATE", value_parser = text("connect-rate"), help_heading = "Connection")]
+    connect_rate: Option<String>,
+
+    #[command(flatten)]
+    tls: TlsArgs,
+}
+
+/// How TLS is used.
+#[derive(Debug, Clone, clap::Args)]
+pub struct TlsArgs {
     /// Skip TLS certificate verification.
     #[arg(short = 'k', long, help_heading = "TLS")]
     insecure: bool,
@@ -61,6 +81,6 @@ pub struct ConnectArgs {
 }
 
 /// Checks an option's value in the same way as a run, and keeps its text.
-pub(super) fn text(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
+pub fn text(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
     move |text| options::check(name, text).map(|()| text.to_owned())
 }

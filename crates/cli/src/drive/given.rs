@@ -23,7 +23,7 @@ pub fn given(line: &CommandLine<'_>) -> GivenOptions {
 
 /// The options of the verb that are not part of a run, for the record; `--spec` and `--print-spec` are not recorded.
 pub fn other_options(line: &CommandLine<'_>) -> EffectiveOptions {
-    const NO_TRACE: [&str; 5] = ["help", "version", "callers", "spec", "print-spec"];
+    const NO_TRACE: [&str; 6] = ["help", "version", "callers", "spec", "print-spec", "print-workload"];
     let arguments = line.command.get_arguments().map(|argument| (long_name(argument), argument));
     let others = arguments.filter(|(name, _)| named(name).is_none() && !NO_TRACE.contains(name));
     let typed = others.map(|(name, argument)| {

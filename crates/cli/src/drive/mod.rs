@@ -3,7 +3,8 @@
 mod args;
 mod calibrate;
 mod connect_args;
-mod given;
+mod database_args;
+pub mod given;
 mod search;
 
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use engine::Controls;
 use findings::RunRecord;
+use record::record_mode::{self, RecordMode};
 use report::Style;
 use run::conduct::{CompletedRun, Conduct, conduct};
 use run::effective::EffectiveOptions;
@@ -21,7 +23,6 @@ use run::folder::new_folder;
 use run::mode::Mode;
 use run::options::{GivenOptions, or_default};
 use run::prepare::{PreparedRun, prepare};
-use run::record_mode::{self, RecordMode};
 use run::scenario_file::names_scenario;
 use run::search::SearchRequest;
 use run::spec::RunSpec;
@@ -29,11 +30,12 @@ use run::values::OnInvalid;
 use units::read_text_at_most;
 
 pub use self::args::Args;
+pub use self::connect_args::{TlsArgs, text};
 use crate::command_line::CommandLine;
 use crate::environment::Process;
 use crate::exit::Exit;
 use crate::explain_verb;
-use crate::output::{printed, report_line};
+use crate::output::{one_line, printed, report_line};
 use crate::progress::Shown;
 use crate::{signals, terminal};
 
@@ -48,6 +50,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     match order {
         Order::Calibrate => calibrate::run(&given),
         Order::Search(request) => search::run(&request, given, given::other_options(line)),
+        Order::PrintWorkload => print_workload(&given),
         Order::Run | Order::DryRun | Order::PrintSpec => one_run(&order, &given, line),
     }
 }
@@ -60,6 +63,8 @@ pub enum Order {
     DryRun,
     /// Print the spec.
     PrintSpec,
+    /// Print the scenario file of a built-in workload.
+    PrintWorkload,
     Search(SearchRequest),
     Calibrate,
 }
@@ -69,8 +74,7 @@ impl Order {
         match self {
             Order::Search(_) => Mode::Search,
             Order::Calibrate => Mode::Calibrate,
-            _ if given.names_scenario() => Mode::Scenario,
-            _ => Mode::Run,
+            _ => Mode::of(given),
         }
     }
 }
@@ -115,7 +119,7 @@ fn read_spec(path: &str) -> anyhow::Result<String> {
 
 fn order(args: &Args, given: &GivenOptions) -> anyhow::Result<Order> {
     let urls = given.0.get("url").map_or(&[][..], |url| &url.texts);
-    let is_scenario = names_scenario(urls)?;
+    let is_scenario = names_scenario(urls)? || given.is_built_in();
     for (is_set, option) in [(args.dry_run, "--dry-run"), (args.print_spec, "--print-spec")] {
         ensure!(
             !(is_set && args.calibrate),
@@ -134,6 +138,10 @@ fn order(args: &Args, given: &GivenOptions) -> anyhow::Result<Order> {
         !(args.calibrate && args.search.is_some()),
         "--search cannot be used with --calibrate, which makes its own search"
     );
+    ensure!(
+        !args.database.print_workload || given.has("workload"),
+        "--print-workload needs --workload NAME, the workload to print"
+    );
     if args.calibrate {
         return Ok(Order::Calibrate);
     }
@@ -148,6 +156,7 @@ fn order(args: &Args, given: &GivenOptions) -> anyhow::Result<Order> {
     Ok(match args {
         Args { dry_run: true, .. } => Order::DryRun,
         Args { print_spec: true, .. } => Order::PrintSpec,
+        Args { database, .. } if database.print_workload => Order::PrintWorkload,
         _ => Order::Run,
     })
 }
@@ -163,6 +172,7 @@ fn one_run(order: &Order, given: &GivenOptions, line: &CommandLine<'_>) -> anyho
     let prepared = prepare(&spec, &environment)?;
     match order {
         Order::PrintSpec => {
+            let spec = run::secrets::spec(&spec);
             printed(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&spec)?))?;
             return Ok(Exit::Done);
         }
@@ -212,7 +222,14 @@ fn attempted(
         progress: &mut progress,
         controls,
     };
-    let completed = conduct(prepared, with)?;
+    let completed = match conduct(prepared, with) {
+        // By the user, before anything was sent. The controls are stopped by errors, too.
+        Err(error) if signals::is_interrupted() => {
+            report_line(one_line(&error));
+            return Ok(Exit::Interrupted);
+        }
+        completed => completed?,
+    };
     if let Some(profile) = &completed.profile {
         match profile {
             Ok(folder) => report_line(format_args!("profile: {}", folder.display())),
@@ -228,6 +245,13 @@ fn attempted(
         _ => printed(print(&prepared.spec, &completed))?,
     }
     conclude(&prepared.spec, completed)
+}
+
+fn print_workload(given: &GivenOptions) -> anyhow::Result<Exit> {
+    let name = given.0.get("workload").and_then(|name| name.texts.last());
+    let name = name.context("--print-workload needs --workload NAME")?;
+    printed(io::stdout().write_all(run::workload::text(name, given)?.as_bytes()))?;
+    Ok(Exit::Done)
 }
 
 fn on_invalid(spec: &RunSpec) -> OnInvalid {

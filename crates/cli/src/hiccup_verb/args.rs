@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, ensure};
 use clap::ValueHint;
 use host::Priority;
-use run::meters::MeterPlan;
+use metering::MeterPlan;
 use run::observe::command::MeasuredCommand;
 use run::observe::hiccup::{HiccupLength, HiccupSpec};
 use rustix::thread::sched_getaffinity;

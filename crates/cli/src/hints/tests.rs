@@ -22,7 +22,7 @@ fn words(line: &str) -> Vec<String> {
                 "TIME:N" => "30s:20".to_owned(),
                 "TEXT" => "word".to_owned(),
                 "URL" => "http://127.0.0.1:1/".to_owned(),
-                word => word.to_owned(),
+                word => word.strip_suffix("=TEXT").map_or(word.to_owned(), |name| format!("{name}=word")),
             }));
         }
     }
@@ -34,7 +34,10 @@ fn refusal(line: &str) -> Option<String> {
     let typed: Vec<OsString> =
         std::iter::once("parallax".to_owned()).chain(words(line)).map(Into::into).collect();
     let matches = match crate::Cli::command().try_get_matches_from(&typed) {
-        Ok(matches) => matches,
+        Ok(matches) => match misread(&crate::Cli::command(), &typed) {
+            Some(line) => return Some(line),
+            None => matches,
+        },
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             return Typed::of(&crate::Cli::command(), &typed).one_dash();
         }

@@ -11,6 +11,7 @@ use run::effective::EffectiveOptions;
 use run::observe::profile::{ProfileSpec, observe};
 
 use super::args::Args;
+use super::frames::{self, Printing};
 use crate::environment::Process;
 use crate::exit::Exit;
 use crate::output::{printed, report_line};
@@ -26,6 +27,7 @@ pub fn profile(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow:
     let spec = ProfileSpec {
         pids: args.pid.iter().map(|pid| pid.0).collect(),
         rate: args.rate,
+        spins: args.frames.spin.clone(),
         duration: (!args.controlled).then_some(args.duration),
     };
     let process = Process::new();
@@ -39,6 +41,8 @@ pub fn profile(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow:
     }
     let exit = print(&observed.document, args.json, args.no_color)?;
     observed.check_record()?;
+    let printing = Printing { json: args.json, no_color: args.no_color };
+    frames::run_on_new(&args.frames, folder, printing)?;
     report_line(format_args!("record: {}", folder.display()));
     Ok(exit)
 }

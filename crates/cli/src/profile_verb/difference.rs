@@ -1,16 +1,17 @@
 //! `parallax profile --diff`: what changed between two profiles.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use export::flame::FlameGraph;
-use findings::ProfileChange;
+use export::pictures;
+use findings::{ProfileChange, Samples};
+use record::RecordDir;
 use record::observation::profile::Picture;
 use record::stacks::{Stacks, changes};
-use run::observe::pictures;
 
+use super::sources;
 use crate::exit::Exit;
 use crate::output::{printed, report_line};
 use crate::terminal;
@@ -26,21 +27,23 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
     let subtitle = format!("{} to {}", before.display(), after.display());
     let mut drawn = Vec::new();
     for picture in pictures_of(before, after)? {
-        let file =
-            |path: &Path| if path.is_dir() { pictures::collapsed(path, picture) } else { path.to_owned() };
-        let (before, after) = (pictures::read(&file(before))?, pictures::read(&file(after))?);
+        let read = |path: &Path| pictures::read(&sources::file_of(path, picture));
+        let (before, after) = (read(before)?, read(after)?);
         if before.is_empty() || after.is_empty() {
             // A change from or to zero has no share.
             continue;
         }
-        fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
-        let graph = FlameGraph { picture, subtitle: &subtitle };
+        // Held until it is drawn: nobody puts another directory in its place.
+        let _held = RecordDir::make(folder)?;
+        let graph = FlameGraph { picture, subtitle: &subtitle, highlight: None };
         drawn.push(pictures::write_difference(folder, graph, &before, &after)?);
         let reported = |stacks: &Stacks| {
             if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() }
         };
         let changes = changes(&reported(&before), &reported(&after));
-        let change = ProfileChange { picture, changes: &changes };
+        let samples =
+            (picture == Picture::OnCpu).then(|| Samples { before: before.total(), after: after.total() });
+        let change = ProfileChange { picture, changes: &changes, samples };
         printed(
             report::text(&findings::profile_change_view(&change), &mut out, style)
                 .and_then(|()| writeln!(out)),
@@ -53,34 +56,16 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
     Ok(Exit::Done)
 }
 
-/// All three pictures of two records; for two files, the one that their names show.
+/// The pictures that both profiles have.
 fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
-    for path in [before, after] {
-        ensure!(
-            path.exists(),
-            "no such profile: `{}`; give a results directory or a collapsed file",
-            path.display()
-        );
-    }
     ensure!(
-        before.is_dir() == after.is_dir(),
+        !before.exists() || !after.exists() || before.is_dir() == after.is_dir(),
         "`{}` and `{}` are of different kinds; give two results directories or two collapsed files",
         before.display(),
         after.display()
     );
-    if before.is_dir() {
-        for folder in [before, after] {
-            ensure!(
-                pictures::collapsed(folder, Picture::OnCpu).exists(),
-                "`{}` is not a record of `profile`: it has no on-cpu.collapsed",
-                folder.display()
-            );
-        }
-        return Ok(Picture::ALL.to_vec());
-    }
-    let name = after.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let known = Picture::ALL.into_iter().find(|picture| picture.name() == name);
-    Ok(vec![known.unwrap_or(Picture::OnCpu)])
+    sources::pictures_of(before)?;
+    sources::pictures_of(after)
 }
 
 #[cfg(test)]

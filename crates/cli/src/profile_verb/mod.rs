@@ -4,6 +4,8 @@ mod args;
 #[cfg(feature = "ebpf")]
 mod capture;
 mod difference;
+mod frames;
+mod sources;
 
 use anyhow::ensure;
 use record::document::{EffectiveOption, OptionSource};
@@ -13,6 +15,7 @@ use units::Nanos;
 pub use self::args::Args;
 #[cfg(feature = "ebpf")]
 use self::capture::profile;
+use self::frames::Printing;
 use crate::command_line::CommandLine;
 use crate::exit::Exit;
 
@@ -26,6 +29,10 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let folder = args.output.clone().unwrap_or_else(new_folder);
     if let [before, after] = args.diff.as_slice() {
         return difference::run(before, after, &folder, args.no_color);
+    }
+    if let Some(from) = &args.frames.from {
+        let printing = Printing { json: args.json, no_color: args.no_color };
+        return frames::run(&args.frames, from, &folder, printing);
     }
     ensure!(args.duration > Nanos::ZERO, "--duration is 0; give a time, such as 10s");
     let mut options = line.effective();

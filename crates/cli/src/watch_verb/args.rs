@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::{ValueEnum, ValueHint};
 use dissect::RouteTemplate;
-use run::observe::watch::{RequestClass, WatchSpec};
+use run::observe::watch::{PeerPattern, RequestClass, RequestFilter, StatementPattern, WatchSpec};
 use run::requests_file::KeepRequests;
+use run::values::ListenAddress;
 use units::Nanos;
 use watch::kernel::CaptureSettings;
-use watch::{KnownRequests, Named};
+use watch::{Budget, KnownRequests, Named};
+
+use crate::watch_query_args::WatchQueryArgs;
 
 /// Watch the requests of a running server from its kernel.
 ///
@@ -17,14 +20,18 @@ use watch::{KnownRequests, Named};
 /// byte to the end of the write of its response's last byte. That time is split into what the server's threads did:
 /// run on a CPU, wait for a CPU (and which process ran instead), wait for a disk, a lock or the network, or work on
 /// other requests. Ctrl-C or -d ends it; it then prints totals, distributions, and the processes that took the CPU.
-/// Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.
+/// Needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax watch -p $(pidof mariadbd)
   parallax watch --port 6379 -d 10s --self
+  parallax watch --port 6379 -d 60s --budget 2%
   parallax watch --comm nginx --requests all -o runs/nginx
   parallax watch -p 4711 --class mariadb-query-cache
+  parallax watch --port 5432 --tls
   parallax watch -p 4711 -d 30s --profile
+  parallax watch --port 3306 -d 30s --where 'p99 > 5ms' --sort p99
+  parallax watch --port 3306 -i 10s --no-record --prometheus 9464
 
 Exit codes: 0 done, or stopped with Ctrl-C if no end was set; 1 wrong usage or a problem of this host; 130 stopped with
 Ctrl-C before the end that was set, 143 by SIGTERM.")]
@@ -42,8 +49,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// Reporting interval: time between two lines, or two updates of the live table.
-    #[arg(short, long, value_name = "TIME", default_value = "3s")]
+    /// Reporting interval: time between two lines, or two updates of the live table. The record's series has the same;
+    /// if the watch is killed, at most this much is missing.
+    #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub interval: Nanos,
 
     /// How long to watch [default: until Ctrl-C].
@@ -53,6 +61,14 @@ pub struct Args {
     /// Results directory [default: a new one under parallax-runs/].
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
+
+    /// Keep no record: for a service that is scraped.
+    #[arg(long, conflicts_with_all = ["output", "profile", "requests"])]
+    pub no_record: bool,
+
+    /// Serve the figures for Prometheus at http://ADDR/metrics while watching; `9464` alone is a port of 127.0.0.1.
+    #[arg(long, value_name = "ADDR")]
+    prometheus: Option<ListenAddress>,
 
     #[command(flatten)]
     pub record_mode: crate::record_mode::RecordModeArg,
@@ -65,6 +81,26 @@ pub struct Args {
     /// mariadb-query-cache (hit or miss).
     #[arg(long, value_name = "WHAT")]
     pub class: Option<RequestClass>,
+
+    /// Count only requests of statements or routes with this text, in which * is anything, or that match /REGEX/.
+    #[arg(long, value_name = "TEXT")]
+    statement: Option<StatementPattern>,
+
+    /// Count only requests of the client with this IP address, or with `unix` those of Unix sockets.
+    #[arg(long, value_name = "ADDR")]
+    peer: Option<PeerPattern>,
+
+    /// List requests that take longer than this at the server, with the reason of each.
+    #[arg(long, value_name = "TIME", default_value = "5ms")]
+    slow: Nanos,
+
+    #[command(flatten)]
+    pub query: WatchQueryArgs,
+
+    /// Report statements and routes of TLS connections too, from calls of OpenSSL in the server. Each call costs two traps,
+    /// 17 us of CPU time on a virtual machine, also in other programs that use the same library.
+    #[arg(long)]
+    tls: bool,
 
     /// Protocol of the server, if it cannot be detected from the traffic.
     #[arg(long, value_name = "PROTOCOL")]
@@ -79,9 +115,23 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(64..=16384))]
     capture: u32,
 
-    /// Size of the buffer for events from the kernel, in MiB; a power of two.
-    #[arg(long, value_name = "MIB", default_value_t = 8)]
+    /// Maximum memory for events that wait to be processed, in MiB; a power of two. Up to 16 MiB of it are allocated in
+    /// the kernel, the rest by this process as it is needed.
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
     ring: u32,
+
+    /// The most that watching may cost, of the server's CPU time: `2%`. Where counting everything costs more, requests are
+    /// counted in windows at random times, and totals are estimated. `off` counts everything, whatever it costs.
+    #[arg(long, value_name = "SHARE", default_value = "off", value_parser = budget)]
+    budget: BudgetArg,
+
+    /// Random seed for the windows of --budget [default: from the clock].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Windows in cycles of this length, whatever they cost: for tests.
+    #[arg(long, value_name = "TIME", hide = true, requires = "budget")]
+    cycle: Option<Nanos>,
 
     /// Measure the CPU time that watching costs, and print it.
     #[arg(long = "self")]
@@ -108,6 +158,22 @@ pub struct Args {
     pub no_color: bool,
 }
 
+/// A share of the server's CPU time; `None` counts everything.
+#[derive(Debug, Clone, Copy)]
+struct BudgetArg(Option<f64>);
+
+/// `off`, or a share such as `2%`.
+fn budget(text: &str) -> Result<BudgetArg, String> {
+    if text == "off" {
+        return Ok(BudgetArg(None));
+    }
+    let percent = text.strip_suffix('%').and_then(|percent| percent.parse::<f64>().ok());
+    match percent {
+        Some(percent) if (0.1..=100.0).contains(&percent) => Ok(BudgetArg(Some(percent / 100.0))),
+        _ => Err("give a share of the server's CPU time from 0.1% to 100%, such as 2%, or off".to_owned()),
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ProtocolArg {
     Http1,
@@ -129,6 +195,10 @@ impl Args {
             self.interval
         );
         ensure!(
+            !(self.json && self.query.is_given()),
+            "--json prints the whole record; to select from it, leave out --json, or use `parallax report --json DIR` with these options"
+        );
+        ensure!(
             self.duration != Some(Nanos::ZERO),
             "-d 0s would watch nothing; leave out -d to watch until Ctrl-C"
         );
@@ -137,6 +207,17 @@ impl Args {
             "--ring {} is not a power of two up to 1024 (MiB)",
             self.ring
         );
+        if let Some(share) = self.budget.0 {
+            let all = [
+                (matches!(self.requests, KeepRequests::All), "--requests all"),
+                (self.class.is_some(), "--class"),
+                (self.tls, "--tls"),
+            ];
+            if let Some((_, option)) = all.into_iter().find(|(is_given, _)| *is_given) {
+                let share = units::percent(share);
+                bail!("{option} counts everything and --budget {share} does not; leave out one of them");
+            }
+        }
         let (named, selection) = match (self.port, &self.comm) {
             (Some(port), _) => (Named::Port(port), format!("--port {port}")),
             (None, Some(comm)) => (Named::Comm(comm.clone()), format!("--comm {comm}")),
@@ -146,7 +227,8 @@ impl Args {
             }
         };
         let class = self.class.as_ref().map(|class| class.probe(&named)).transpose()?;
-        let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
+        let (capture, ring_bytes, tls) = (self.capture, self.ring << 20, self.tls);
+        let settings = CaptureSettings { capture, ring_bytes, class, tls };
         let known =
             KnownRequests { protocol: self.protocol.map(ProtocolArg::hint), routes: self.route.clone() };
         Ok(WatchSpec {
@@ -158,6 +240,14 @@ impl Args {
             interval: self.interval,
             duration: self.duration,
             requests: self.requests,
+            only: RequestFilter { statement: self.statement.clone(), peer: self.peer },
+            slow: self.slow,
+            budget: self.budget.0.map(|share| Budget {
+                share,
+                seed: self.seed.unwrap_or_else(|| clock::wall().0),
+                cycle: self.cycle,
+            }),
+            prometheus: self.prometheus,
             self_cost: self.self_cost,
             profile: self.profile,
         })

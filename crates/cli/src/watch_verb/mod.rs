@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use findings::WatchRecord;
 use findings::view::Subject;
+use findings::{WatchQuery, WatchRecord};
 use record::observation::watch::WatchSubject;
 use report::Style;
 use run::folder::new_folder;
@@ -34,10 +34,11 @@ use crate::{controlled, signals, terminal};
 pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     args.record_mode.apply();
     let spec = args.spec()?;
+    let query = args.query.query()?;
     let stop = signals::stop_flag()?;
-    let folder = args.output.clone().unwrap_or_else(new_folder);
+    let folder = (!args.no_record).then(|| args.output.clone().unwrap_or_else(new_folder));
     let process = Process::new();
-    let setting = process.setting(line.effective(), Some(&folder), &stop);
+    let setting = process.setting(line.effective(), folder.as_deref(), &stop);
     let mut progress = Progress::Quiet;
     let mut live = |event: WatchEvent<'_>| {
         match event {
@@ -60,7 +61,7 @@ pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     if args.controlled {
         controlled::closed();
     } else {
-        print(args, &watched, &folder)?;
+        print(args, &query, &watched, folder.as_deref())?;
     }
     watched.observed.check_record()?;
     // The end of its input is how a controlled observer ends.
@@ -85,12 +86,17 @@ fn begin(
     Ok(Progress::begin(args, &subject, stop))
 }
 
-fn print(args: &Args, watched: &WatchObserved, folder: &Path) -> anyhow::Result<()> {
+fn print(
+    args: &Args,
+    query: &WatchQuery,
+    watched: &WatchObserved,
+    folder: Option<&Path>,
+) -> anyhow::Result<()> {
     // The window may have been resized in the meantime.
     let out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    print_report(args, watched, &mut out.lock(), style)?;
-    if !args.json {
+    print_report(args, query, watched, (&mut out.lock(), style))?;
+    if let Some(folder) = folder.filter(|_| !args.json) {
         report_line(format_args!("record: {}", folder.display()));
     }
     match &watched.profile {
@@ -103,16 +109,16 @@ fn print(args: &Args, watched: &WatchObserved, folder: &Path) -> anyhow::Result<
 
 fn print_report(
     args: &Args,
+    query: &WatchQuery,
     watched: &WatchObserved,
-    out: &mut dyn Write,
-    style: Style,
+    (out, style): (&mut dyn Write, Style),
 ) -> anyhow::Result<()> {
     let WatchObserved { observed, results, logs, .. } = watched;
     let document = &observed.document;
     if args.json {
         return printed(report::json(document, &mut *out));
     }
-    let record = WatchRecord { document, results, logs };
+    let record = WatchRecord { document, results, logs, query };
     printed(writeln!(out).and_then(|()| report::text(&findings::watch_view(&record), out, style)))?;
     if args.self_cost {
         let elapsed = Nanos(document.time.elapsed_ns.unwrap_or(0));

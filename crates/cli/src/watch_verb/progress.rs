@@ -10,6 +10,7 @@ use super::args::Args;
 use crate::terminal;
 use tui::display::Display;
 use tui::table::{LiveTable, RequestSample, TableSnapshot, TableSubject};
+use units::Nanos;
 
 pub enum Progress {
     Quiet,
@@ -59,6 +60,7 @@ impl Progress {
 fn snapshot(interval: &WatchInterval<'_>) -> TableSnapshot {
     TableSnapshot {
         length: interval.length,
+        seen: interval.line.seen_ns.map(Nanos),
         lately: RequestSample::of(interval.interval),
         whole: RequestSample::of(interval.total),
         protocols: interval.total.protocols(),

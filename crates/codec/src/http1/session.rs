@@ -41,6 +41,8 @@ pub(crate) struct Http1Session {
     intake: Intake,
     /// A response announced that it is the last of this connection, or could not be parsed.
     ended: bool,
+    /// A response has been read.
+    answered: bool,
 }
 
 #[derive(Debug)]
@@ -69,6 +71,7 @@ impl Http1Session {
             response: IncomingResponse::NEW,
             intake: Intake::new(&facts),
             ended: false,
+            answered: false,
             facts,
         }
     }
@@ -97,7 +100,8 @@ impl Http1Session {
             return Ok(Step::new(0, None));
         }
         if self.outstanding.is_empty() || self.ended {
-            return Err(DecodeError::Unsolicited);
+            let is_late = self.answered && self.outstanding.is_empty();
+            return Err(if is_late { DecodeError::AfterResponse } else { DecodeError::Unsolicited });
         }
         let result = self.advance(input);
         // Bytes after a response that could not be parsed are not parsed as responses.
@@ -154,7 +158,10 @@ impl Http1Session {
             &self.partial_head
         };
         let window_bytes = window.len();
-        let Some(head) = parse_head(window)? else {
+        let is_late = || self.answered && !b"HTTP/".starts_with(&window[..window.len().min(5)]);
+        let parsed = parse_head(window);
+        let parsed = parsed.map_err(|error| if is_late() { DecodeError::AfterResponse } else { error });
+        let Some(head) = parsed? else {
             if window_bytes >= limit {
                 return Err(DecodeError::TooLong { what: "bytes of head", limit: limit as u64 });
             }
@@ -242,6 +249,7 @@ impl Http1Session {
         let (key, _) = self.oldest();
         self.outstanding.pop_front();
         self.ended = !response.keep;
+        self.answered = true;
         let (code, judgement, body_bytes) = self.intake.end(&self.facts);
         (key, Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: response.keep })
     }

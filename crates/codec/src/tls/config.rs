@@ -44,6 +44,8 @@ pub struct TlsOptions {
 pub enum Trust {
     /// Those issued by one of these certificates, each in DER, and these certificates themselves.
     Roots(Vec<Vec<u8>>),
+    /// The same, whatever name they are for.
+    AnyName(Vec<Vec<u8>>),
     /// All of them: the connection is encrypted, but may not be with the right server.
     Anyone,
 }

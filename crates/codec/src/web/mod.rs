@@ -17,7 +17,6 @@ mod search;
 mod session;
 pub mod targets;
 mod url;
-mod used_protocols;
 mod wire;
 
 #[cfg(test)]
@@ -37,6 +36,5 @@ pub use response::{Keep, ReceivedResponse};
 pub use script::{Ask, Asked, Script, Turns};
 pub use session::WebSession;
 pub use url::{Scheme, Url, UrlError};
-pub(crate) use used_protocols::UsedProtocol;
 pub use wire::HttpVersion;
 pub(crate) use wire::Plain;

@@ -11,7 +11,7 @@ use super::request::{Request, RequestError};
 use super::response::Facts;
 use super::script::{Script, Turns};
 use super::session::WebSession;
-use super::used_protocols::UsedProtocols;
+use crate::used_protocols::UsedProtocols;
 use crate::{Ended, Next, Origin, Protocol, Route};
 
 /// The HTTP of one run. Cheap to share: workers hold a reference.

@@ -223,6 +223,13 @@ impl Request {
 }
 
 impl Header {
+    /// The first word of a header line, for a message: the rest may be a credential, as may a line of one word.
+    pub fn shown(line: &str) -> String {
+        let end = line.find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(0);
+        let word = if line[end..].starts_with([' ', ':']) { &line[..end] } else { "" };
+        format!("{word}…")
+    }
+
     /// Checks that it is exactly one valid header line.
     ///
     /// # Errors
@@ -230,8 +237,9 @@ impl Header {
     /// [`RequestError::BadHeader`] or [`RequestError::BadValue`].
     pub fn check(&self) -> Result<(), RequestError> {
         if self.name.is_empty() || !self.name.bytes().all(is_token_byte) {
-            let line = printable(&format!("{}: {}", self.name, self.value));
-            return Err(RequestError::BadHeader { line });
+            return Err(RequestError::BadHeader {
+                line: Header::shown(&format!("{}: {}", self.name, self.value)),
+            });
         }
         if self.value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
             return Err(RequestError::BadValue { name: self.name.clone() });
@@ -245,7 +253,7 @@ impl FromStr for Header {
 
     fn from_str(line: &str) -> Result<Header, RequestError> {
         let (name, value) =
-            line.split_once(':').ok_or_else(|| RequestError::BadHeader { line: printable(line) })?;
+            line.split_once(':').ok_or_else(|| RequestError::BadHeader { line: Header::shown(line) })?;
         let value = value.trim_matches([' ', '\t']);
         let header = Header { name: name.to_owned(), value: value.to_owned() };
         header.check()?;
@@ -278,6 +286,20 @@ const USER_AGENT: &str = concat!("parallax/", env!("CARGO_PKG_VERSION"));
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, a typing error prints a password on the screen.
+    #[test]
+    fn a_header_that_is_refused_is_not_shown_in_full() {
+        for (line, shown) in [
+            ("Authorization Bearer hunter2", "`Authorization…`"),
+            ("Authorization Bearer: hunter2", "`Authorization…`"),
+            ("hunter2", "`…`"),
+            ("", "`…`"),
+        ] {
+            let error = line.parse::<Header>().unwrap_err().to_string();
+            assert!(error.contains(shown) && !error.contains("hunter2"), "{error}");
+        }
+    }
 
     fn request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
         let header =

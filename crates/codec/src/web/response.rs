@@ -3,7 +3,7 @@
 use super::checks::{BodyChecks, PreparedChecks};
 use super::limits::Limits;
 use super::outgoing::ResponseForm;
-use super::used_protocols::UsedProtocols;
+use crate::used_protocols::UsedProtocols;
 use crate::{DecodeError, FailedCheck, Judgement};
 
 /// What all connections of a run share.

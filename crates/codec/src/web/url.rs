@@ -57,6 +57,11 @@ pub enum UrlError {
     /// The message does not contain the URL, because that contains a password.
     #[error("user name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
     Credentials,
+    /// Nor does this one: a slash or question mark in a password ends the authority before its `@`.
+    #[error(
+        "this URL is not valid, and not shown because `@` may follow a password; check its scheme, host and port"
+    )]
+    Hidden,
     #[error("a URL must not contain control characters; write %0A for a line feed")]
     ControlCharacter,
 }
@@ -73,6 +78,15 @@ impl Url {
         if text.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(UrlError::ControlCharacter);
         }
+        Url::parse_shown(text).map_err(|error| match error {
+            UrlError::Credentials => UrlError::Credentials,
+            _ if text.contains('@') => UrlError::Hidden,
+            error => error,
+        })
+    }
+
+    /// The errors contain the text.
+    fn parse_shown(text: &str) -> Result<Url, UrlError> {
         if let Some(rest) = text.strip_prefix("unix:") {
             return Url::parse_unix(rest, text);
         }
@@ -321,6 +335,10 @@ mod tests {
             ("/x", "no host"),
             ("http://user:secret@h/", "use -H"),
             ("https://user:secret@h/", "use -H"),
+            ("htp://user:secret@h/x", "scheme, host and port"),
+            ("http://user:sec/ret@h/", "scheme, host and port"),
+            ("http/user:secret@h/", "scheme, host and port"),
+            ("user:secret@h://x", "scheme, host and port"),
             ("http://h:0/", "1 to 65535"),
             ("http://h:65536/", "1 to 65535"),
             ("http://h:/", "1 to 65535"),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::outgoing::Outgoing;
 use super::response::{Expect, Facts, Kept};
-use super::used_protocols::UsedProtocol;
 use crate::http1::Http1Session;
 use crate::http2::Http2Session;
+use crate::used_protocols::UsedProtocol;
 use crate::{CloseEvent, DecodeError, Encoded, Key, Step};
 
 /// Which version of HTTP is used.

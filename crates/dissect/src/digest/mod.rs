@@ -10,6 +10,8 @@ mod template;
 use std::collections::HashMap;
 
 use crate::event::Protocol;
+use crate::redis::{Digested, digested};
+use crate::sessions::{Session, SessionId, Sessions};
 pub use sql::Dialect;
 pub use template::RouteTemplate;
 
@@ -38,6 +40,13 @@ impl Default for DigestLimits {
     }
 }
 
+#[derive(Debug)]
+struct Row {
+    protocol: Protocol,
+    text: Box<str>,
+    statements: u32,
+}
+
 /// The table of digests.
 ///
 /// Memory: at most `count` × (2 × `text_bytes` + 100) bytes.
@@ -48,9 +57,10 @@ pub struct Digests {
     routes: Vec<RouteTemplate>,
     /// By protocol (one byte) and text.
     ids: HashMap<Box<[u8]>, DigestId>,
-    rows: Vec<(Protocol, Box<str>)>,
+    rows: Vec<Row>,
     folded: u64,
     scratch: Vec<u8>,
+    sessions: Sessions,
 }
 
 impl Digests {
@@ -60,9 +70,10 @@ impl Digests {
             limits,
             routes: Vec::new(),
             ids: HashMap::new(),
-            rows: vec![(Protocol::Unknown, "other".into())],
+            rows: vec![Row { protocol: Protocol::Unknown, text: "other".into(), statements: u32::MAX }],
             folded: 0,
             scratch: Vec::with_capacity(limits.text_bytes + 64),
+            sessions: Sessions::default(),
         }
     }
 
@@ -89,15 +100,34 @@ impl Digests {
 
     /// The text of a digest; that of [`DigestId::OTHER`] for a number that is not in the table.
     pub fn text(&self, id: DigestId) -> &str {
-        &self.row(id).1
+        &self.row(id).text
     }
 
     /// The protocol of a digest; [`Protocol::Unknown`] for [`DigestId::OTHER`].
     pub fn protocol(&self, id: DigestId) -> Protocol {
-        self.row(id).0
+        self.row(id).protocol
     }
 
-    fn row(&self, id: DigestId) -> &(Protocol, Box<str>) {
+    /// The number of SQL statements in the text of a digest; `u32::MAX` if the text ends before the statements do.
+    pub(crate) fn statements(&self, id: DigestId) -> u32 {
+        self.row(id).statements
+    }
+
+    /// The user and schema of this number; those of [`SessionId::UNKNOWN`] for one that is not in the table.
+    pub fn session(&self, id: SessionId) -> &Session {
+        self.sessions.row(id)
+    }
+
+    /// The number of sessions, [`SessionId::UNKNOWN`] and [`SessionId::OTHER`] included.
+    pub fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(crate) fn session_id(&mut self, session: Session) -> SessionId {
+        self.sessions.id(session)
+    }
+
+    fn row(&self, id: DigestId) -> &Row {
         self.rows.get(id.0 as usize).unwrap_or(&self.rows[0])
     }
 
@@ -118,7 +148,12 @@ impl Digests {
 
     /// The digest of an HTTP request: method and route. `target` may be cut.
     pub fn route(&mut self, method: &[u8], target: &[u8]) -> DigestId {
-        self.start(Protocol::Http1);
+        self.route_of(Protocol::Http1, method, target)
+    }
+
+    /// As [`Digests::route`], for a version of HTTP.
+    pub(crate) fn route_of(&mut self, protocol: Protocol, method: &[u8], target: &[u8]) -> DigestId {
+        self.start(protocol);
         let path = path::path_of(target);
         if let Some(named) = self.routes.iter().find(|route| route.matches(method, path)) {
             self.scratch.extend_from_slice(named.text().as_bytes());
@@ -127,7 +162,19 @@ impl Digests {
             self.scratch.push(b' ');
             path::route(path, self.limits.text_bytes, &mut self.scratch);
         }
-        self.find(Protocol::Http1)
+        self.find(protocol)
+    }
+
+    /// The digest of a Redis command of these words; [`DigestId::OTHER`] if there are none.
+    pub fn redis_command(&mut self, words: &[&[u8]]) -> DigestId {
+        let Some((name, rest)) = words.split_first() else { return DigestId::OTHER };
+        let name = name.to_ascii_uppercase();
+        let first = rest.first().copied().unwrap_or_default();
+        match digested(&name) {
+            Digested::Key if !first.is_empty() => self.command(&name, Some(first)),
+            Digested::Key | Digested::Name => self.command(&name, None),
+            Digested::Subcommand => self.command(&name, Some(&first.to_ascii_uppercase())),
+        }
     }
 
     /// The digest of a Redis command: its name in capitals, and the pattern of its key or its subcommand.
@@ -162,7 +209,10 @@ impl Digests {
             return DigestId::OTHER;
         }
         let id = DigestId(u32::try_from(self.rows.len()).unwrap_or(0));
-        self.rows.push((protocol, String::from_utf8_lossy(&self.scratch[1..]).into()));
+        let text = String::from_utf8_lossy(&self.scratch[1..]);
+        let ends = u32::try_from(text.matches("; ").count()).unwrap_or(u32::MAX);
+        let statements = if text.ends_with(CUT_MARK) { u32::MAX } else { ends.saturating_add(1) };
+        self.rows.push(Row { protocol, text: text.into(), statements });
         self.ids.insert(self.scratch.as_slice().into(), id);
         id
     }

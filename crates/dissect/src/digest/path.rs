@@ -16,6 +16,7 @@ pub(super) fn path_of(target: &[u8]) -> &[u8] {
 
 /// Appends the route of a path.
 pub(super) fn route(path: &[u8], most: usize, out: &mut Vec<u8>) {
+    // Whether the next segment is a credential.
     let (start, mut is_secret) = (out.len(), false);
     for (number, segment) in path.split(|byte| *byte == b'/').enumerate() {
         if number > 0 {
@@ -25,6 +26,10 @@ pub(super) fn route(path: &[u8], most: usize, out: &mut Vec<u8>) {
         let name = memchr::memchr(b';', segment).map_or(segment, |at| &segment[..at]);
         match name {
             [] => {}
+            name if is_secret && SUBJECTS.iter().any(|word| name.eq_ignore_ascii_case(word)) => {
+                out.extend_from_slice(name);
+                continue;
+            }
             name if is_secret || name.starts_with(JWT) => hole(out),
             name => pattern(name, most, out),
         }
@@ -36,15 +41,27 @@ pub(super) fn route(path: &[u8], most: usize, out: &mut Vec<u8>) {
             out.extend_from_slice(CUT_MARK.as_bytes());
             return;
         }
-        is_secret = BEFORE_SECRETS.iter().any(|word| name.eq_ignore_ascii_case(word));
+        is_secret = announces_secret(name);
     }
+}
+
+/// Whether one of the words of a segment (`password-reset`, `resetPassword`, `tokens`) is in [`BEFORE_SECRETS`].
+fn announces_secret(segment: &[u8]) -> bool {
+    let is_word = |word: &[u8]| {
+        let singular = word.strip_suffix(b"s").or(word.strip_suffix(b"S")).unwrap_or(word);
+        BEFORE_SECRETS.iter().any(|marker| singular.eq_ignore_ascii_case(marker))
+    };
+    let in_one_case = |piece: &[u8]| {
+        piece.chunk_by(|before, next| !before.is_ascii_lowercase() || !next.is_ascii_uppercase()).any(is_word)
+    };
+    segment.split(|byte| !byte.is_ascii_alphabetic()).any(in_one_case)
 }
 
 /// Appends `text` with the parts that vary replaced.
 ///
 /// Parts are separated by the separators of paths and keys. A part becomes `{}` if it is a number, a UUID, hexadecimal
-/// with at least 8 digits of which one is decimal, over 24 bytes long, not plain text, or letters that are not words;
-/// in other parts each run of digits does, except in versions (`v1`).
+/// with at least 8 digits of which one is decimal, over 24 bytes long, over 9 and without lower case as the keys of cloud
+/// services, not plain text, or has letters that are not words; in other parts each run of digits does, except in versions (`v1`).
 pub(super) fn pattern(text: &[u8], most: usize, out: &mut Vec<u8>) {
     let start = out.len();
     let mut rest = text;
@@ -75,6 +92,9 @@ fn is_separator(byte: u8) -> bool {
 
 fn part(part: &[u8], out: &mut Vec<u8>) {
     let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if part.len() > UPPER_MOST && !part.iter().any(u8::is_ascii_lowercase) {
+        return hole(out);
+    }
     if digits == 0 && part.len() <= PLAIN_MOST && part.iter().all(|byte| is_plain(*byte)) {
         return if is_words(part) { out.extend_from_slice(part) } else { hole(out) };
     }
@@ -86,7 +106,8 @@ fn part(part: &[u8], out: &mut Vec<u8>) {
     let plain = part.len() <= PLAIN_MOST && part.iter().all(|byte| is_plain(*byte));
     // Letters and digits in repeated alternation are a token, not a word with a number.
     let runs = part.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
-    if hexadecimal || !plain || digits == part.len() || runs > 2 {
+    let words = part.split(u8::is_ascii_digit).all(is_words);
+    if hexadecimal || !plain || digits == part.len() || runs > 2 || !words {
         return hole(out);
     }
     let mut in_number = false;
@@ -149,32 +170,49 @@ fn uuid_length(text: &[u8]) -> usize {
 const PLAIN_MOST: usize = 24;
 const HEX_LEAST: usize = 8;
 
+/// Words in capitals are mostly short (`SOAP`, `PRODUCTS`); the key IDs of AWS have 20 letters and digits.
+const UPPER_MOST: usize = 9;
+
 /// As in "lengths".
 const CONSONANTS_MOST: usize = 5;
 
 /// What every JSON Web Token begins with: `{"` in Base64.
 const JWT: &[u8] = b"eyJ";
 
-/// A segment after one of these is a credential, even when it reads as a word.
-const BEFORE_SECRETS: [&[u8]; 17] = [
+/// A segment after one with one of these words is a credential, even when it reads as a word itself.
+const BEFORE_SECRETS: [&[u8]; 28] = [
     b"activate",
     b"activation",
     b"apikey",
-    b"api-key",
     b"confirm",
+    b"confirmation",
+    b"credential",
+    b"hook",
     b"invitation",
     b"invite",
     b"key",
+    b"login",
     b"magic",
+    b"otp",
+    b"passcode",
     b"password",
+    b"recover",
+    b"recovery",
     b"reset",
     b"secret",
     b"session",
+    b"signin",
+    b"signup",
     b"token",
+    b"unlock",
     b"unsubscribe",
+    b"verification",
     b"verify",
     b"webhook",
 ];
+
+/// Between such a segment and its credential, as in `/verify/email/…`.
+const SUBJECTS: [&[u8]; 8] = [b"account", b"address", b"code", b"email", b"link", b"mail", b"phone", b"user"];
 
 #[cfg(test)]
 mod tests {
@@ -212,6 +250,17 @@ mod tests {
         check("/Reset/hunterabc/done", "/Reset/{}/done");
         check("/reset", "/reset");
         check("/reset/", "/reset/");
+        check("/password-reset/swordfish", "/password-reset/{}");
+        check("/resets/hunterabc", "/resets/{}");
+        check("/login/swordfish/done", "/login/{}/done");
+        check("/auth_tokens/swordfish", "/auth_tokens/{}");
+        check("/resetPassword/swordfish", "/resetPassword/{}");
+        check("/verify-email/swordfish", "/verify-email/{}");
+        check("/verify/email/swordfish", "/verify/email/{}");
+        check("/monkeys/gorilla", "/monkeys/gorilla");
+        check("/k/AKIAIOSFODNN", "/k/{}");
+        check("/k/AKIAIOSFODNN7EXAMPLE", "/k/{}");
+        check("/k/qzxkwvbnmtrp7", "/k/{}");
         check("/cart;jsessionid=ABCDEFGHIJ", "/cart;{}");
         check("/cart;jsessionid=ABC;x=y/items", "/cart;{}/items");
         check("/sso/eyJhbGciOiJI.eyJzdWIi.SflKxwRJ-adQ_c/done", "/sso/{}/done");
@@ -224,6 +273,7 @@ mod tests {
             "/XMLHttpRequest",
             "/lengths",
             "/https",
+            "/PRODUCTS",
         ] {
             check(words, words);
         }

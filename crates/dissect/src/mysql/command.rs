@@ -40,6 +40,17 @@ impl MySqlCommand {
             && !self.is_stream()
     }
 
+    /// It executes a statement, or fetches rows of one: its response says how many rows.
+    pub(super) fn is_statement(self) -> bool {
+        matches!(
+            self,
+            MySqlCommand::QUERY
+                | MySqlCommand::STMT_EXECUTE
+                | MySqlCommand::STMT_FETCH
+                | MySqlCommand::STMT_BULK_EXECUTE
+        )
+    }
+
     /// An endless stream follows: the binary log.
     pub(super) fn is_stream(self) -> bool {
         matches!(self, MySqlCommand::BINLOG_DUMP | MySqlCommand::TABLE_DUMP | MySqlCommand::BINLOG_DUMP_GTID)

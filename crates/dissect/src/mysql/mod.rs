@@ -3,9 +3,10 @@
 //! The login is not a request. Of a response only the headers of its packets and the first bytes of some are needed;
 //! a result set whose packets were not all captured ends with the last write before the next command. Whether the
 //! server marks ends by EOF packets is seen from the responses themselves, so a joined connection is read like any
-//! other. A compressed connection is not read.
+//! other. A compressed connection is not read. The file of `LOAD DATA LOCAL INFILE` is counted, not read.
 
 mod command;
+mod login;
 mod response;
 
 use crate::digest::{Dialect, DigestId};
@@ -13,8 +14,10 @@ use crate::event::{Protocol, RequestKind};
 use crate::exchanges::Until;
 use crate::names::Names;
 use crate::protocols::Context;
+use crate::sessions::SessionId;
 use crate::tap::{Step, View};
 pub use command::MySqlCommand;
+use login::Login;
 use response::Response;
 
 #[derive(Debug)]
@@ -31,12 +34,15 @@ pub(crate) struct MySql {
     strict: bool,
     statements: Names,
     last_prepared: Option<DigestId>,
+    /// A statement that is not known was prepared before the connection was seen.
+    prepared_before: bool,
     response: Response,
+    session: Login,
 }
 
 impl MySql {
     pub(crate) fn fresh() -> MySql {
-        MySql { login: true, ..MySql::joined() }
+        MySql { login: true, prepared_before: false, ..MySql::joined() }
     }
 
     pub(crate) fn joined() -> MySql {
@@ -48,8 +54,14 @@ impl MySql {
             strict: false,
             statements: Names::default(),
             last_prepared: None,
+            prepared_before: true,
             response: Response::default(),
+            session: Login::default(),
         }
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        self.session.id()
     }
 
     pub(crate) fn restart_client(&mut self) {
@@ -59,6 +71,14 @@ impl MySql {
 
     pub(crate) fn restart_server(&mut self) {
         self.response.restart();
+    }
+
+    pub(crate) fn takes_data(&self) -> bool {
+        self.response.takes_file()
+    }
+
+    pub(crate) fn lose(&mut self) {
+        self.prepared_before = false;
     }
 
     pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
@@ -87,6 +107,7 @@ impl MySql {
             return Step::Bad;
         }
         self.strict = false;
+        self.session.handle_command(command, arguments);
         let digest = self.digest(command, arguments, &packet, context);
         let kind = RequestKind::MySql(code);
         if !command.has_response() {
@@ -95,6 +116,9 @@ impl MySql {
         }
         if !context.exchanges.begin(packet.at, kind, digest, Until::Response) {
             return Step::Bad;
+        }
+        if let Some(newest) = context.exchanges.newest().filter(|_| command == MySqlCommand::QUERY) {
+            newest.statements_most = context.digests.statements(digest);
         }
         if self.client_continued {
             context.exchanges.extend(packet.end);
@@ -108,13 +132,15 @@ impl MySql {
     fn login_packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_>) {
         let &[a, b, c, d, ..] = packet.payload else { return };
         let agreed = u32::from_le_bytes([a, b, c, d]) & self.offered;
-        if packet.sequence != 1 {
+        // The first packet of the client; after a request to encrypt, the second.
+        if !matches!(packet.sequence, 1 | 2) {
             return;
         }
-        if packet.length == ENCRYPT_BYTES && agreed & CLIENT_SSL != 0 {
+        if packet.sequence == 1 && packet.length == ENCRYPT_BYTES && agreed & CLIENT_SSL != 0 {
             *context.switch = Some(Protocol::Tls);
             return;
         }
+        self.session.handle_login(packet.payload, agreed, context.digests);
         self.compressed = agreed & (CLIENT_COMPRESS | CLIENT_ZSTD) != 0;
         if agreed & CLIENT_PROTOCOL_41 != 0 {
             self.response.set_eof_packets(agreed & CLIENT_DEPRECATE_EOF == 0);
@@ -143,7 +169,14 @@ impl MySql {
                     Some(number) => self.statements.digest_of_number(u64::from(number)),
                     None => None,
                 };
-                digest.unwrap_or_else(|| context.unseen_statement(Protocol::MySql))
+                digest.unwrap_or_else(|| {
+                    let name = number().map_or_else(|| "?".to_owned(), |number| number.to_string());
+                    let unseen = context.unseen_statement(Protocol::MySql, &name, self.prepared_before);
+                    number()
+                        .into_iter()
+                        .for_each(|number| self.statements.set_number(u64::from(number), unseen));
+                    unseen
+                })
             }
             _ => {
                 if command == MySqlCommand::STMT_CLOSE {
@@ -164,7 +197,11 @@ impl MySql {
         }
         let newest_prepared = context.exchanges.newest().filter(|newest| newest.kind == PREPARE);
         self.last_prepared = newest_prepared.map(|newest| newest.digest).or(self.last_prepared);
-        self.response.packet(&packet, &mut self.statements, context)
+        let step = self.response.packet(&packet, &mut self.statements, context);
+        if let Some(is_ok) = self.response.take_ended() {
+            self.session.handle_response(is_ok, context.digests);
+        }
+        step
     }
 
     /// The server's packets until the login is over.
@@ -178,7 +215,7 @@ impl MySql {
             (2.., Some(0)) => {
                 self.login = false;
                 if self.compressed {
-                    *context.switch = Some(Protocol::Unknown);
+                    *context.switch = Some(Protocol::Compressed);
                 }
             }
             (0, Some(0xff)) | (1.., _) => {}

@@ -1,7 +1,7 @@
 //! Finds the end of the response to a command.
 
 use super::{MySqlCommand, PACKET_MOST, Packet};
-use crate::event::{RequestKind, Status};
+use crate::event::{RequestKind, Rows, Status};
 use crate::names::Names;
 use crate::protocols::Context;
 use crate::tap::Step;
@@ -11,6 +11,8 @@ pub(super) struct Response {
     stage: Stage,
     /// The last packet had the maximum length: the next one continues it.
     continued: bool,
+    /// A response has ended with this packet, and whether without an error.
+    ended: Option<bool>,
     /// EOF packets follow definitions. `None` until that is known.
     eof_packets: Option<bool>,
 }
@@ -27,6 +29,8 @@ enum Stage {
     /// An EOF packet, or the first row.
     Columned,
     Rows,
+    /// The client sends a file; then the response begins again.
+    File,
     /// Definitions of a prepared statement, and the EOF packets after its one or two groups of them.
     Prepared {
         left: u32,
@@ -41,8 +45,18 @@ impl Response {
         self.continued = false;
     }
 
+    /// Whether the client sends the file of `LOAD DATA LOCAL INFILE`.
+    pub(super) fn takes_file(&self) -> bool {
+        self.stage == Stage::File
+    }
+
     pub(super) fn set_eof_packets(&mut self, eof_packets: bool) {
         self.eof_packets = Some(eof_packets);
+    }
+
+    /// Whether a response has ended since the last call, and if so, whether without an error.
+    pub(super) fn take_ended(&mut self) -> Option<bool> {
+        self.ended.take()
     }
 
     /// Takes the next packet of the server.
@@ -66,6 +80,9 @@ impl Response {
         if self.stage == Stage::First && packet.sequence == 0 {
             return Step::Bad;
         }
+        if command.is_statement() {
+            oldest.rows.get_or_insert_default();
+        }
         if is_error(packet) {
             if error_number(packet.payload) == PROGRESS {
                 return taken;
@@ -77,6 +94,9 @@ impl Response {
             oldest.status = Status::Ok;
         }
         let digest = oldest.digest;
+        if self.stage == Stage::File {
+            self.stage = Stage::First;
+        }
         match self.stage {
             Stage::First if command == MySqlCommand::STMT_PREPARE => {
                 if let Some(number) = packet.payload.get(1..5).and_then(|bytes| bytes.first_chunk()) {
@@ -95,7 +115,7 @@ impl Response {
                 let cursor = flags(packet).is_some_and(|flags| flags & CURSOR_EXISTS != 0);
                 if cursor { self.ends(packet, context) } else { taken }
             }
-            Stage::Columned | Stage::Rows => self.row(packet, context),
+            Stage::Columned | Stage::Rows | Stage::File => self.row(command, packet, context),
             Stage::Prepared { left, eofs_left, groups } => {
                 self.definition(packet, (left, eofs_left, groups), context)
             }
@@ -108,12 +128,23 @@ impl Response {
             (MySqlCommand::STATISTICS, _) => self.ends(packet, context),
             // Another authentication method is requested.
             (MySqlCommand::CHANGE_USER, Some(0xfe | 0x01)) => taken,
-            (_, Some(0x00)) if has_more(packet) => taken,
-            (_, Some(0x00)) => self.ends(packet, context),
-            (MySqlCommand::FIELD_LIST | MySqlCommand::STMT_FETCH, Some(_)) => self.row(packet, context),
+            (_, Some(0x00)) => {
+                let affected = packet.payload.get(1..).and_then(length_encoded).map_or(0, |(rows, _)| rows);
+                count(context, |rows| rows.affected = rows.affected.saturating_add(affected));
+                if !has_more(packet) {
+                    return self.ends(packet, context);
+                }
+                add_statement(context);
+                taken
+            }
+            (MySqlCommand::FIELD_LIST | MySqlCommand::STMT_FETCH, Some(_)) => {
+                self.row(command, packet, context)
+            }
             (_, Some(0xfe)) if packet.length < 9 => self.ends(packet, context),
-            // LOCAL INFILE: the client sends a file, and the response begins again.
-            (_, Some(0xfb)) => taken,
+            (_, Some(0xfb)) => {
+                self.stage = Stage::File;
+                taken
+            }
             (_, Some(_)) => {
                 let Some((columns, length)) = length_encoded(packet.payload) else { return Step::Bad };
                 if columns == 0 || columns > COLUMNS_MOST {
@@ -129,14 +160,18 @@ impl Response {
     }
 
     /// A row, or what ends the rows.
-    fn row(&mut self, packet: &Packet<'_>, context: &mut Context<'_>) -> Step {
+    fn row(&mut self, command: MySqlCommand, packet: &Packet<'_>, context: &mut Context<'_>) -> Step {
         self.stage = Stage::Rows;
         // A row begins like this only if its first column is longer than the longest packet.
         if packet.payload.first() != Some(&0xfe) || packet.length == PACKET_MOST {
+            if command.is_statement() {
+                count(context, |rows| rows.sent = rows.sent.saturating_add(1));
+            }
             return Step::Taken(packet.total());
         }
         if has_more(packet) {
             self.stage = Stage::First;
+            add_statement(context);
             return Step::Taken(packet.total());
         }
         self.ends(packet, context)
@@ -182,8 +217,24 @@ impl Response {
 
     fn ends(&mut self, packet: &Packet<'_>, context: &mut Context<'_>) -> Step {
         self.stage = Stage::First;
+        self.ended = Some(!is_error(packet));
+        add_statement(context);
         context.exchanges.end_at(packet.end);
         Step::Taken(packet.total())
+    }
+}
+
+/// Adds to the rows of the statement whose response is being read.
+fn count(context: &mut Context<'_>, add: impl FnOnce(&mut Rows)) {
+    if let Some(rows) = context.exchanges.oldest().and_then(|oldest| oldest.rows.as_mut()) {
+        add(rows);
+    }
+}
+
+/// A statement of the oldest request has its result.
+fn add_statement(context: &mut Context<'_>) {
+    if let Some(oldest) = context.exchanges.oldest() {
+        oldest.add_statement();
     }
 }
 

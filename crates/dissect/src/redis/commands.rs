@@ -2,7 +2,7 @@
 
 /// What the digest of a command shows in addition to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Digested {
+pub(crate) enum Digested {
     /// The pattern of its first argument, which is a key.
     Key,
     /// Its first argument as it is.
@@ -11,7 +11,7 @@ pub(super) enum Digested {
     Name,
 }
 
-pub(super) fn digested(name: &[u8]) -> Digested {
+pub(crate) fn digested(name: &[u8]) -> Digested {
     match name {
         b"CLIENT" | b"CONFIG" | b"CLUSTER" | b"COMMAND" | b"SCRIPT" | b"FUNCTION" | b"ACL" | b"LATENCY"
         | b"SLOWLOG" | b"MODULE" | b"PUBSUB" | b"MEMORY" | b"OBJECT" | b"XINFO" | b"XGROUP" | b"DEBUG"
@@ -30,6 +30,8 @@ pub(super) fn digested(name: &[u8]) -> Digested {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replies {
     One,
+    /// One, with those of the commands that were queued.
+    Transaction,
     /// One message per channel.
     Subscription,
     /// One reply, and then lines without end.
@@ -47,6 +49,7 @@ pub(super) fn replies(name: &[u8], first: &[u8], second: &[u8]) -> Replies {
             Replies::Subscription
         }
         b"MONITOR" => Replies::Monitor,
+        b"EXEC" => Replies::Transaction,
         b"PSYNC" | b"SYNC" => Replies::Stream,
         b"CLIENT" if first.eq_ignore_ascii_case(b"reply") => match second.to_ascii_uppercase().as_slice() {
             b"OFF" => Replies::ReplyOff,

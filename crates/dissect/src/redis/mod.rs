@@ -10,7 +10,8 @@ use crate::event::{RequestKind, Status};
 use crate::exchanges::Until;
 use crate::protocols::Context;
 use crate::tap::{Step, View};
-use commands::{Digested, Replies};
+use commands::Replies;
+pub(crate) use commands::{Digested, digested};
 
 #[derive(Debug, Default)]
 pub(crate) struct Redis {
@@ -193,6 +194,7 @@ impl Redis {
         let mut until = Until::Response;
         match replies {
             Replies::One => {}
+            Replies::Transaction => until = Until::Transaction,
             Replies::Subscription => {
                 self.subscribed = true;
                 until = Until::Replies(arguments.max(1));
@@ -257,7 +259,7 @@ impl Redis {
                 None => return Step::Need,
             }
             self.value.pending = 1;
-            self.begin_value(kind, view.at, context);
+            self.begin_value(kind, view, context);
         }
         let own = u64::from(kind != b'|');
         match (self.value.pending - own).checked_add(frame.children) {
@@ -324,7 +326,7 @@ impl Redis {
         }
     }
 
-    fn begin_value(&mut self, kind: u8, at: u64, context: &mut Context<'_>) {
+    fn begin_value(&mut self, kind: u8, view: View<'_>, context: &mut Context<'_>) {
         let wants_confirmation = |until: Until| -> bool { matches!(until, Until::Replies(_)) };
         if self.value.role == Role::Confirmation
             && !context.exchanges.oldest().is_some_and(|oldest| wants_confirmation(oldest.until))
@@ -336,9 +338,21 @@ impl Redis {
             return;
         }
         let status = if matches!(kind, b'-' | b'!') { Status::RedisError } else { Status::Ok };
-        match context.exchanges.begin_response(at, context.events) {
+        match context.exchanges.begin_response(view.at, context.events) {
             Some(oldest) => {
                 oldest.status = status;
+                match oldest.until {
+                    Until::Response if view.bytes.starts_with(b"+QUEUED\r") => oldest.until = Until::Queued,
+                    Until::Transaction => {
+                        oldest.add_statement();
+                        // Without commands: null, or an error.
+                        if let (b'*' | b'~', Number::Is(commands, _)) = (kind, number(view.bytes)) {
+                            oldest.statements =
+                                oldest.statements.saturating_add(u32::try_from(commands).unwrap_or(0));
+                        }
+                    }
+                    _ => {}
+                }
                 // An error is the only reply to a refused subscription.
                 if status == Status::RedisError {
                     oldest.until = Until::Response;
@@ -371,7 +385,7 @@ impl Command {
         }
         let name = self.name.bytes();
         let first = self.first.bytes();
-        let digest = match commands::digested(name) {
+        let digest = match digested(name) {
             Digested::Name => context.digests.command(name, None),
             Digested::Key if first.is_empty() => context.digests.command(name, None),
             Digested::Key => context.digests.command(name, Some(first)),

@@ -106,12 +106,15 @@ impl Dissected {
             let RequestComplete { n, began, complete, kind, sight, .. } = exchange.request;
             write!(text, "{n} {kind:?} {sight:?} client {began}..{complete}").unwrap();
             match exchange.response {
-                Some(ResponseComplete { began, end, status, end_by, .. }) => {
+                Some(ResponseComplete { began, end, status, end_by, statements, data_bytes, .. }) => {
                     let status = match status {
                         dissect::Status::SqlState(state) => format!("SqlState({})", state.escape_ascii()),
                         status => format!("{status:?}"),
                     };
                     write!(text, " server {began}..{end} {status} {end_by:?}").unwrap();
+                    if (statements, data_bytes) != (1, 0) {
+                        write!(text, " {statements} statements, {data_bytes} bytes of data").unwrap();
+                    }
                 }
                 None if exchange.request.no_response => text.push_str(" no response"),
                 None if exchange.dropped => text.push_str(" dropped"),

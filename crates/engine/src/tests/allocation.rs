@@ -8,7 +8,7 @@ use super::{START, closed, ms};
 use crate::controls::Controls;
 use crate::plan::RunPlan;
 use crate::recorder::{Boundaries, Recorder};
-use crate::worker::{Job, Worker};
+use crate::worker::{Job, Stage, Worker};
 
 /// Allocations in a whole simulated run, including its beginning and end.
 fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
@@ -20,9 +20,9 @@ fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
     let mut reactor = SimReactor::new(script.clone(), START);
     let controls = Controls::new(Arc::default());
     let protocol = LineProtocol::new(pipeline);
-    let job = Job { plan: &plan, protocol: &protocol, controls: &controls, start: START };
-    let worker = Worker::new(&mut reactor, job, plan.share(0), recorder);
-    allocation_counter::measure(|| assert!(worker.run().is_ok())).count_total
+    let job = Job { plan: &plan, protocol: &protocol, controls: &controls, start: START, stage: Stage::Run };
+    let mut worker = Worker::new(&mut reactor, job, plan.share(0), recorder);
+    allocation_counter::measure(|| assert!(worker.run_stage().is_ok())).count_total
 }
 
 /// If this fails, the instrument measures its own allocator. Both runs have the same warm-up, to numbers of five

@@ -7,13 +7,14 @@ mod ends;
 mod outcomes;
 mod pacing;
 mod pipelining;
+mod preparation;
 mod reach;
 mod sockets;
 mod streams;
 mod transactions;
 mod truth;
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use codec::{CloseEvent, DecodeError, Encoded, Key, Origin, Protocol, Route, Session, Step};
@@ -27,8 +28,8 @@ use crate::controls::Controls;
 use crate::keeping::{Batch, Keep, Keeper};
 use crate::plan::tests::plan;
 use crate::plan::{Load, Peer, Place, RunPlan};
-use crate::recorder::{Boundaries, Recorder};
-use crate::worker::{Job, Worker};
+use crate::recorder::{Boundaries, Part, Recorder};
+use crate::worker::{IdleConnections, Job, Stage, Worker};
 
 /// Far from zero, so that a test notices an offset used as an instant.
 const START: Nanos = Nanos::from_secs(1_000);
@@ -45,6 +46,9 @@ struct Simulated {
     /// The numbers of the encoded requests, worker by worker.
     encoded: Vec<u64>,
     dials: usize,
+    /// What preceded the run's zero, if anything did.
+    warmup: Option<Interval>,
+    idle: IdleConnections,
 }
 
 /// Runs `plan` with the line protocol, one request at a time per connection.
@@ -144,33 +148,75 @@ fn simulate_protocol<P: Protocol>(
     controls: &Controls,
 ) -> Simulated {
     assert_eq!(plan.refusal(), None);
-    let (parts_in, parts) = sync_channel(MANY);
+    let preparation = plan.preparation();
+    let mut before = preparation.as_ref().map(|plan| Collected::new(plan.workers));
+    let mut collected = Collected::new(plan.workers);
     // More than any run here fills: handing over at a worker's end would otherwise wait for a reader.
     let (kept_in, kept) = sync_channel(MANY);
-    let mut emptied = Vec::new();
-    let (mut elapsed, mut dials) = (Nanos::ZERO, 0);
+    let (mut elapsed, mut dials, mut idle) = (Nanos::ZERO, 0, IdleConnections::default());
     for index in 0..plan.workers {
-        let (emptied_in, emptied_out) = sync_channel(1);
-        emptied.push(emptied_in);
-        let boundaries = Boundaries::new(plan.interval, plan.window);
-        let keeper = Some(Keeper::new(Keep::All, kept_in.clone()));
-        let recorder = Recorder::new(index as usize, boundaries, keeper, parts_in.clone(), emptied_out);
         let mut reactor = SimReactor::new(script.clone(), START);
-        let job = Job { plan, protocol, controls, start: START };
-        let ended = Worker::new(&mut reactor, job, plan.share(index), recorder).run().unwrap();
-        elapsed = elapsed.max(ended.at.saturating_sub(START));
+        let job = Job { plan, protocol, controls, start: START, stage: Stage::Run };
+        let share = plan.share(index);
+        let mut start = START;
+        let keeper = || Some(Keeper::new(Keep::All, kept_in.clone()));
+        let ended = if let Some((before, preparation)) = before.as_mut().zip(preparation.as_ref()) {
+            let first = Job { plan: preparation, stage: Stage::Preparation, ..job };
+            let recorder = before.recorder(index, preparation, None);
+            let mut worker = Worker::new(&mut reactor, first, share, recorder);
+            let ended = worker.run_stage().unwrap();
+            start = ended.at + ms(5);
+            let taken = ended.taken * plan.workers;
+            worker.begin_stage(Job { start, ..job }, collected.recorder(index, plan, keeper()), taken);
+            worker.run_stage().unwrap()
+        } else {
+            Worker::new(&mut reactor, job, share, collected.recorder(index, plan, keeper()))
+                .run_stage()
+                .unwrap()
+        };
+        elapsed = elapsed.max(ended.at.saturating_sub(start));
         dials += reactor.dial_count();
         assert_eq!(ended.unkept, 0);
+        idle.merge(ended.idle);
     }
-    drop((parts_in, kept_in));
-    let (mut total, mut intervals) = (Interval::default(), Vec::new());
-    collect(&parts, &emptied, Vec::new(), &mut |interval| {
-        total.merge(interval);
-        intervals.push(interval.clone());
-    });
+    drop(kept_in);
+    let warmup = before.map(|before| before.finish().0);
+    let (total, intervals) = collected.finish();
+    warmup.iter().for_each(check_promises);
     check_promises(&total);
     check_kept(&total, &kept);
-    Simulated { total, intervals, elapsed, encoded: Vec::new(), dials }
+    Simulated { total, intervals, elapsed, encoded: Vec::new(), dials, warmup, idle }
+}
+
+/// The channels between the workers of a stage and its collector.
+struct Collected {
+    parts_in: SyncSender<Part>,
+    parts: Receiver<Part>,
+    emptied: Vec<SyncSender<Box<Interval>>>,
+}
+
+impl Collected {
+    fn new(workers: u64) -> Collected {
+        let (parts_in, parts) = sync_channel(MANY);
+        Collected { parts_in, parts, emptied: Vec::with_capacity(workers as usize) }
+    }
+
+    fn recorder(&mut self, index: u64, plan: &RunPlan, keeper: Option<Keeper>) -> Recorder {
+        let (emptied_in, emptied_out) = sync_channel(1);
+        self.emptied.push(emptied_in);
+        let boundaries = Boundaries::new(plan.interval, plan.window);
+        Recorder::new(index as usize, boundaries, keeper, self.parts_in.clone(), emptied_out)
+    }
+
+    fn finish(self) -> (Interval, Vec<Interval>) {
+        drop(self.parts_in);
+        let (mut total, mut intervals) = (Interval::default(), Vec::new());
+        collect(&self.parts, &self.emptied, Vec::new(), &mut |interval| {
+            total.merge(interval);
+            intervals.push(interval.clone());
+        });
+        (total, intervals)
+    }
 }
 
 #[track_caller]

@@ -57,6 +57,22 @@ fn bytes_after_the_response_are_always_the_same_failure() {
     }
 }
 
+/// Bytes that come 3 ms after the response meet the next request of a closed loop, which fails; in an open loop they
+/// find the connection idle, which ends it, and no request fails. If this fails, such a connection ends without a trace.
+#[test]
+fn bytes_that_come_later_count_to_the_request_that_is_on_the_connection_then() {
+    let piece = |ns, text| Piece { after: ms(ns), text };
+    let answer = vec![Text::of("ok "), Text::Number, Text::of("\n")];
+    let pieces = vec![piece(0, answer), piece(3, vec![Text::of("more\n")])];
+    let longer = always(Service::pieces(ms(1), pieces));
+    let total = simulate(&closed(1, 1, 6), &longer).total;
+    assert_eq!(endings(&total), "3 ok; 3 protocol_error/receive/server");
+    assert_eq!(total.counts.idle_closes, 0);
+    let run = simulate(&open("100/s", 6), &longer);
+    assert_eq!(endings(&run.total), "6 ok");
+    assert_eq!((run.dials, run.total.counts.idle_closes), (6, 5));
+}
+
 /// The server closes after each response without announcing it. If this fails, requests assigned to a connection at the
 /// moment it ended, of which not one byte was sent, are counted as failures of the server.
 #[test]

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use units::Nanos;
 
 use super::journey::StepEnd;
-use super::{Worker, mark_dirty};
+use super::{Stage, Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
@@ -136,6 +136,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// The same, with a reason from the protocol.
     pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&Reason>) {
         let now = self.reactor.now();
+        if self.connections[slot.0 as usize].is_idle {
+            self.idle_ended(slot, failure, reason);
+            return self.reset(slot);
+        }
         if failure.outcome.is_unconnected() {
             self.note_unconnected(slot, now);
         }
@@ -201,7 +205,16 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// The connection ended while nothing was outstanding; the next request assigned to it opens it again.
     pub(super) fn close_idle(&mut self, slot: Slot, outcome: Outcome) {
         debug_assert!(self.connections[slot.0 as usize].exchanges.is_empty());
+        if self.connections[slot.0 as usize].is_idle {
+            self.idle_ended(slot, Failure::new(outcome, Phase::Wait), None);
+        }
         self.lose_lease(slot, outcome);
+        self.reset(slot);
+    }
+
+    /// Closes a connection that has had all its requests; the next request assigned to it opens it again.
+    #[cold]
+    pub(super) fn replace(&mut self, slot: Slot) {
         self.reset(slot);
     }
 
@@ -222,7 +235,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.list_if_room(slot);
     }
 
-    /// Ends the run: gives everything outstanding its outcome. Returns when that was.
+    /// Ends the stage: gives everything outstanding its outcome, and closes the connections that the run does not use
+    /// any more. Returns when that was.
     pub(super) fn end(&mut self) -> Nanos {
         let now = self.reactor.now();
         // Requests that became due since the last check count as due.
@@ -238,6 +252,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
         for pause in self.journeys.drain() {
             self.cut_journey(self.job.protocol.route(&pause.journey).journey);
+            if let (Stage::Preparation, Some(slot)) = (self.job.stage, pause.held) {
+                self.release(slot, pause.unit.n);
+            }
         }
         for origin in (0..self.pools.origins()).map(Origin) {
             while let Some(waiting) = self.pools.next_waiting(origin) {
@@ -258,9 +275,25 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 self.cut_journey(journey);
                 self.record_failure(failure, request);
             }
-            self.reactor.close(slot);
+            match self.job.stage {
+                Stage::Run => self.reactor.close(slot),
+                Stage::Preparation => self.abandon_outstanding(slot),
+            }
         }
         now
+    }
+
+    /// Closes a connection whose requests were given up at the end of a stage. Others stay open.
+    fn abandon_outstanding(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let count = connection.exchanges.len() as u64;
+        let is_half_open = connection.is_idle && connection.state != State::Open;
+        if count == 0 && connection.lease.is_none() && !is_half_open {
+            return;
+        }
+        connection.exchanges.clear();
+        self.under_way -= count;
+        self.reset(slot);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The hot path: bytes to the kernel, bytes from it, and the timestamps around both.
 
-use codec::{CloseEvent, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd};
+use codec::{
+    CloseEvent, ConnectionUse, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd,
+};
 use reactor::{Reactor, Received, Slot};
 use record::{Blame, Failure, KeptRequest, Outcome, Phase, Reason};
 use rustix::io::Errno;
@@ -18,10 +20,6 @@ const READS_PER_TURN: usize = 8;
 /// accepted when the call begins; the rest of the call counts as the way to the server. On loopback the call includes
 /// delivery and the server's wake-up, and a timestamp taken after it comes when the server is already working.
 const COPIED_AT_ONCE: usize = 16 * 1024;
-
-/// The reason of a request that failed because its response, or the one before it on its connection, was longer than
-/// announced.
-const AFTER_RESPONSE: &str = "bytes after the response";
 
 /// Timestamps from two clocks may disagree by this much without meaning anything.
 const STAMP_SLACK: Nanos = Nanos::from_micros(1);
@@ -212,9 +210,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn close_for_unsolicited(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
         let is_first = connection.exchanges.front().is_some_and(|exchange| exchange.opens);
-        let reason = if is_first { DecodeError::Unsolicited.what() } else { AFTER_RESPONSE };
+        let error = if is_first { DecodeError::Unsolicited } else { DecodeError::AfterResponse };
         let failure = Failure::new(Outcome::ProtocolError, connection.oldest_phase());
-        self.fail_connection_by(slot, failure, Some(&reason.into()));
+        self.fail_connection_by(slot, failure, Some(&error.what().into()));
     }
 
     /// Fails a response that was followed by more bytes than it announced. Where it ends is then unknown, so it does
@@ -223,18 +221,23 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn fail_trailing(&mut self, slot: Slot, key: codec::Key) {
         debug_assert!(self.connections[slot.0 as usize].position(key) == Some(0), "no other is outstanding");
         let failure = Failure::new(Outcome::ProtocolError, Phase::Receive);
-        self.fail_connection_by(slot, failure, Some(&AFTER_RESPONSE.into()));
+        self.fail_connection_by(slot, failure, Some(&DecodeError::AfterResponse.what().into()));
     }
 
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
         let connection = &self.connections[slot.0 as usize];
+        let refuses = matches!(error, DecodeError::Login { .. } | DecodeError::Handshake { .. });
+        if connection.exchanges.is_empty() && matches!(connection.state, State::Open) && !refuses {
+            // The bytes belong to no request, and the next one gets another connection.
+            self.recorder.current.counts.idle_closes += 1;
+            return self.close_idle(slot, Outcome::ProtocolError);
+        }
         let failure = match (connection.state, error) {
             // Also in the exchange that may lead to TLS: a server with too many connections refuses there.
             (_, DecodeError::Login { .. }) => opening_failure(Phase::Auth),
             (State::Opening { phase, .. }, _) => opening_failure(phase),
             // With TLS 1.3 a server rejects its client only after the handshake has ended.
             (_, DecodeError::Handshake { .. }) => opening_failure(Phase::Tls),
-            _ if connection.exchanges.is_empty() => Failure::new(Outcome::ProtocolError, Phase::Wait),
             _ => Failure::new(Outcome::ProtocolError, Phase::Receive),
         };
         let reason = self.reason(slot, error.what());
@@ -300,6 +303,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.record_response(slot, &exchange, reply, arrival);
         let connection = &mut self.connections[slot.0 as usize];
         let cut_short = !exchange.sent && !connection.session.survives_early_response();
+        // A refused statement may leave a transaction open, which the next request would be part of.
+        let is_stuck = exchange.route.connection == ConnectionUse::Any
+            && reply.judgement != Judgement::Good
+            && !connection.session.is_reusable();
         let end = Ended::Answered { session: &mut connection.session, judgement: reply.judgement };
         let next = self.job.protocol.advance(exchange.journey, end);
         let end = StepEnd {
@@ -310,7 +317,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             is_ok: reply.judgement == Judgement::Good,
         };
         self.follow(end, next);
-        if cut_short || !reply.keep {
+        if (cut_short || is_stuck || !reply.keep) && self.stands(slot) {
             self.close_after_response(slot);
         } else {
             self.list_if_room(slot);
@@ -348,9 +355,18 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         let failure = Failure::blamed(outcome, Phase::Receive, blame);
         self.record_failure(failure, request());
-        if outcome == Outcome::CheckFailed {
-            self.note_failed_check(slot);
+        match outcome {
+            Outcome::CheckFailed => self.note_failed_check(slot),
+            _ => self.note_refusal(slot),
         }
+    }
+
+    /// Counts the server's message about why it refused the request, if it sent one.
+    #[cold]
+    fn note_refusal(&mut self, slot: Slot) {
+        let Some(words) = self.connections[slot.0 as usize].session.server_message() else { return };
+        let reason = record::server_words(words);
+        self.recorder.current.add_reasons(Outcome::AppError, reason, 1);
     }
 
     /// Counts which check the response failed, and keeps samples of the first ones.

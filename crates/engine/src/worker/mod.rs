@@ -6,8 +6,11 @@
 
 mod ending;
 mod exchanging;
+mod idle;
 mod journey;
 mod opening;
+mod pooling;
+mod stage;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,13 +20,17 @@ use reactor::{Address, Reactor, Ready, Slot, WaitMode};
 use record::{Blame, Failure, KeptRequest, Outcome, Phase, Timeline};
 use units::Nanos;
 
+use self::idle::Idle;
+pub use self::idle::IdleConnections;
 use self::journey::StepEnd;
+use self::stage::give_up_at;
 use crate::connection::{Connection, Exchange, PickedUp, State};
-use crate::controls::{Controls, Steering};
+use crate::controls::Controls;
 use crate::demand::Demand;
 use crate::journeys::{Journeys, Pause, Unit};
 use crate::leases::Leases;
 use crate::pacer::{Pace, Pacer, Rest, Sockets};
+use crate::permits::Permits;
 use crate::plan::{Place, RunPlan, Share};
 use crate::pool::{Pools, Waiting};
 use crate::recorder::Recorder;
@@ -49,16 +56,36 @@ pub(crate) struct Job<'a, P> {
     pub protocol: &'a P,
     pub controls: &'a Controls,
     pub start: Nanos,
+    pub stage: Stage,
+}
+
+impl<P> Clone for Job<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Job<'_, P> {}
+
+/// What a worker works on before and after the run's zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Idle connections are opened, and the load warms the server up. Connections stay open for the run.
+    Preparation,
+    Run,
 }
 
 /// What a worker reports at its end, in addition to what it recorded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ended {
     pub at: Nanos,
     /// The first address connected to, of the first peer that was reached.
     pub address: Option<Address>,
     /// Requests that were to be kept but found no room.
     pub unkept: u64,
+    /// Requests taken from this worker's share of the schedule; for all workers, the most that one took.
+    pub taken: u64,
+    pub idle: IdleConnections,
 }
 
 /// A request that is due: the first of its journey or a later one.
@@ -92,6 +119,9 @@ impl<J> Due<J> {
 pub(crate) struct Worker<'a, R, P: Protocol> {
     reactor: &'a mut R,
     job: Job<'a, P>,
+    share: Share,
+    /// The protocol's number of the request 0 of this stage.
+    first: u64,
     demand: Demand,
     pacer: Pacer,
     /// Whether the pacer also spaces overdue requests of the schedule.
@@ -100,6 +130,8 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     leases: Leases,
     pools: Pools<P::Journey>,
     connections: Vec<Connection<P::Session>>,
+    permits: Permits,
+    idle: Idle,
     timers: Timers,
     recorder: Recorder,
     /// The maximum number of requests in flight or queued.
@@ -160,14 +192,16 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             .collect();
         let mut connections = Vec::new();
         for origin in (0..peers.len() as u16).map(Origin) {
-            let new = |_| Connection::new(origin, job.protocol.session(origin));
+            let limit = plan.pool.requests_per_connection.unwrap_or(u64::MAX);
+            let new = |_| Connection::new(origin, job.protocol.session(origin), limit);
             connections.extend((0..share.connections).map(new));
         }
+        let idle = Idle::new(plan, share, job.protocol, &mut connections);
+        let first_permit = start.saturating_add(Nanos(plan.pool.connect_gap.0 * share.residue.nth(0)));
+        let permits = Permits::new(plan.pool.connect_gap, plan.workers, first_permit);
+        let pools = if permits.are_unlimited() { Pools::new } else { Pools::closed };
         let slots = connections.len() as u64;
-        let give_up_at = match (plan.window(), plan.drain) {
-            (Some(window), Some(drain)) => start.saturating_add(window).saturating_add(drain),
-            _ => Nanos::MAX,
-        };
+        let give_up_at = give_up_at(&job, idle.opening_takes());
         Worker {
             reactor,
             demand: Demand::new(plan, share, start),
@@ -175,8 +209,12 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             spaced: plan.pace == Pace::Precise && plan.load.is_open(),
             journeys: Journeys::default(),
             leases: Leases::default(),
-            pools: Pools::new(peers.len(), share.connections),
+            pools: pools(peers.len(), share.connections),
             connections,
+            permits,
+            idle,
+            share,
+            first: 0,
             timers: Timers::new(slots),
             recorder,
             users: share.users,
@@ -203,7 +241,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     /// # Errors
     ///
     /// When the kernel's event facility fails. What was measured has been handed over.
-    pub(crate) fn run(mut self) -> io::Result<Ended> {
+    pub(crate) fn run_stage(&mut self) -> io::Result<Ended> {
         self.recorder.begin(self.job.start, clock::thread_cpu());
         let mut ready = Vec::with_capacity(1_024);
         let result = loop {
@@ -219,9 +257,10 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 // Requests that became due in the meantime would be sent only to be aborted.
                 break Ok(());
             }
+            self.open_idle(now);
             self.dispatch(now);
             self.note_last_taken(now);
-            if self.demand.is_over(now) && self.outstanding() == 0 && self.journeys.is_empty() {
+            if self.is_done(now) {
                 break Ok(());
             }
             debug_assert!(self.pools.is_matched_up(), "a request waits although there is room for it");
@@ -234,9 +273,19 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             self.attend(&mut ready);
         };
         let at = self.end();
-        let address = self.peers.iter_mut().find_map(|peer| peer.reached.take());
+        let address = self.peers.iter().find_map(|peer| peer.reached.clone());
         let unkept = self.recorder.finish(at, clock::thread_cpu());
-        result.map(|()| Ended { at, address, unkept })
+        let (taken, idle) = (self.demand.taken(), self.idle.figures.clone());
+        result.map(|()| Ended { at, address, unkept, taken, idle })
+    }
+
+    /// Whether nothing is due any more and everything has ended.
+    #[inline]
+    fn is_done(&self, now: Nanos) -> bool {
+        self.demand.is_over(now)
+            && self.outstanding() == 0
+            && self.journeys.is_empty()
+            && (self.job.stage == Stage::Run || !self.idle.is_opening())
     }
 
     fn attend(&mut self, ready: &mut Vec<Ready>) {
@@ -310,21 +359,6 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         self.flush_dirty();
     }
 
-    /// Assigns waiting requests to connections with room.
-    #[inline]
-    fn serve_queues(&mut self) {
-        if self.pools.queued() == 0 {
-            return;
-        }
-        for origin in (0..self.pools.origins()).map(Origin) {
-            while let Some((slot, waiting)) = self.pools.match_up(origin) {
-                let timeline = waiting.timeline();
-                let Waiting { unit, journey, route, .. } = waiting;
-                self.assign(slot, Exchange::new(unit, journey, route, timeline, PickedUp::Before));
-            }
-        }
-    }
-
     /// Takes the next request that is due by `now`: of a journey in progress, or the first of a new one.
     #[inline]
     fn next_due(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
@@ -358,7 +392,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     fn take_next(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         let due = self.demand.take(now)?;
         let unit = Unit { n: due.n, began: due.intended };
-        let journey = self.job.protocol.begin(due.n);
+        let journey = self.job.protocol.begin(due.n + self.first);
         Some(Due { unit, journey, intended: due.intended, is_first: true, held: None })
     }
 
@@ -382,7 +416,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             self.record_failure(failure, due.ended(route, now));
             let end = StepEnd { unit: due.unit, journey: route.journey, slot: None, at: now, is_ok: false };
             self.give_up_journey(end, due.journey);
-        } else if let Some(slot) = self.pools.check_out(route.origin) {
+        } else if let Some(slot) = self.check_out(route.origin) {
             let timeline = Timeline::due(due.intended);
             self.assign(slot, Exchange::new(due.unit, due.journey, route, timeline, PickedUp::WhenSent));
         } else {
@@ -409,7 +443,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             exchange.timeline.end(Phase::PoolWait, now);
         }
         let index = connection.exchanges.len();
-        connection.exchanges.push_back(exchange);
+        connection.push(exchange);
         self.under_way += 1;
         match connection.state {
             State::Open => {
@@ -422,26 +456,6 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 self.open(slot);
             }
             State::Resolving | State::Connecting { .. } | State::Opening { .. } => self.list_if_room(slot),
-        }
-    }
-
-    #[inline]
-    fn list_if_room(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if !connection.listed && connection.has_room() {
-            connection.listed = true;
-            self.pools.check_in(connection.origin, slot);
-        }
-    }
-
-    /// Takes a connection off the pool's list if it has no room any more: the peer allows fewer requests, or is
-    /// closing.
-    #[inline]
-    fn unlist_if_full(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if connection.listed && !connection.has_room() {
-            connection.listed = false;
-            self.pools.withdraw(connection.origin, slot);
         }
     }
 
@@ -514,7 +528,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             .pool
             .checkout_timeout
             .and_then(|limit| Some(self.pools.longest_waiting_since()?.saturating_add(limit)));
-        [self.timers.next_at(), checkout]
+        let awaits_permit = self.idle.is_next_due() || self.pools.awaits_permit();
+        let permit = (!self.permits.are_unlimited() && awaits_permit).then(|| self.permits.next_at());
+        [self.timers.next_at(), checkout, permit]
             .into_iter()
             .flatten()
             .fold(now + STOP_EVERY, Nanos::min)
@@ -531,44 +547,6 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         if self.stalled_from.is_some() {
             let longest = &mut self.recorder.current.worker_stall_max;
             *longest = late.max(*longest);
-        }
-    }
-
-    /// With a limit on requests and no window, the drain begins when the last request has been picked up.
-    fn note_last_taken(&mut self, now: Nanos) {
-        if self.give_up_at == Nanos::MAX && self.demand.is_exhausted() {
-            self.give_up_at = self.job.plan.drain.map_or(Nanos::MAX, |drain| now.saturating_add(drain));
-        }
-    }
-
-    fn look_at_controls(&mut self, now: Nanos) {
-        if let Some(steering) = self.job.controls.news(&mut self.steered) {
-            self.steer(&steering);
-        }
-        if !self.stopping && self.job.controls.is_stopped() {
-            self.stopping = true;
-            // What was due by now stays due; nothing later does. The exception is the request that it has just woken
-            // for, which could not be sent yet: otherwise every signal would leave a request that was not sent.
-            let end = if self.stalled_from.is_some() { now } else { self.woke_by.min(now) };
-            self.demand.end_at(end);
-            self.end_journeys_at(end);
-            self.give_up_at = now;
-        }
-    }
-
-    /// Applies orders to the schedule. The end of a run moves only if it depends on a number of requests.
-    #[cold]
-    fn steer(&mut self, steering: &Steering) {
-        self.demand.bend(steering.clock.clone());
-        if let Some(end) = steering.end {
-            let end = self.job.start.saturating_add(end);
-            self.demand.end_at(end);
-            self.end_journeys_at(end);
-        }
-        if !self.stopping {
-            let window = steering.window(self.job.plan);
-            let ends = window.zip(self.job.plan.drain).map(|(window, drain)| window.saturating_add(drain));
-            self.give_up_at = ends.map_or(Nanos::MAX, |ends| self.job.start.saturating_add(ends));
         }
     }
 }

@@ -10,7 +10,7 @@ use record::{Blame, Failure, Outcome, Phase, Reach};
 use rustix::io::Errno;
 use units::Nanos;
 
-use super::{PeerState, Worker, mark_dirty};
+use super::{PeerState, Stage, Worker, mark_dirty};
 use crate::connection::{Attempt, Connection, State};
 use crate::plan::Place;
 
@@ -122,7 +122,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 // Other connections may have connected to another address in the meantime; either is as good.
                 peer.preferred = attempt.address;
                 peer.reached.get_or_insert(address);
-                self.recorder.current.counts.connections_opened += 1;
+                let is_idle = self.connections[slot.0 as usize].is_idle;
+                self.recorder.current.counts.connections_opened += u64::from(!is_idle);
                 self.begin_session(slot);
             }
             Err(error) => self.connect_failed(slot, attempt, &error),
@@ -133,7 +134,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn begin_session(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         let State::Connecting { since, .. } = connection.state else { return };
-        if self.recorder.keeps() {
+        if self.recorder.keeps() || self.job.stage == Stage::Preparation {
             connection.ends = self.reactor.ends(slot);
         }
         let phase = match connection.session.open(&mut connection.out) {
@@ -167,6 +168,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
         (0..connection.exchanges.len()).for_each(|index| connection.encode(index));
         mark_dirty(&mut self.dirty, slot, connection);
+        if connection.is_idle {
+            self.idle_opened();
+        }
     }
 
     /// How long one address of the peer is tried: an equal share of the connect timeout, so that a silent address

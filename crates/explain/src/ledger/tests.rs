@@ -1,7 +1,7 @@
 //! Tests of the ledger: whatever the records contain, it sums to the response time to the nanosecond.
 
 use proptest::prelude::*;
-use units::Nanos;
+use record::{Owner, Waits};
 
 use super::*;
 use crate::fixture::{row, served};
@@ -82,14 +82,49 @@ fn without_a_stamp_of_the_arrival_the_queue_is_not_told_from_the_network() {
 
 #[test]
 fn a_reader_without_a_cpu_is_no_reader_that_does_not_read() {
-    use Segment::{OnCpu, QueueRunQueue, QueueThrottled, SocketQueue};
+    use Segment::{OnCpu, OwnRunQueue, QueueRunQueue, QueueThrottled, SocketQueue};
     let request = Served {
         socket_run_queue: Nanos::from_millis(10),
+        socket_contended: Nanos::from_millis(8),
         socket_throttled: Nanos::from_millis(5),
         ..served(0, 20, 60)
     };
     let divided = Ledger::divided(&waits(60), &at(&request, Some(0)));
-    check(divided, &[(SocketQueue, 5), (QueueRunQueue, 10), (QueueThrottled, 5), (OnCpu, 40)]);
+    let expected = [(SocketQueue, 5), (QueueRunQueue, 8), (QueueThrottled, 5), (OnCpu, 40), (OwnRunQueue, 2)];
+    check(divided, &expected);
+}
+
+/// If this fails, what is known of a wait is lost, or counted twice.
+#[test]
+fn a_wait_goes_to_what_ended_it() {
+    use Segment::{HeldBack, Lock, OnCpu, OtherThread, Polling, QueueStopped, Stopped, Timer, Upstream};
+    let mut request = served(0, 20, 120);
+    request.parts[Part::OnCpu as usize] = Nanos::from_millis(10);
+    request.parts[Part::Network as usize] = Nanos::from_millis(60);
+    request.parts[Part::Lock as usize] = Nanos::from_millis(30);
+    let owner = Owner { tid: 1, comm: "worker".to_owned(), digest: None, time: Nanos::from_millis(35) };
+    request.waits = Some(Box::new(Waits {
+        stopped_unread: Nanos::from_millis(20),
+        stopped: Nanos::from_millis(4),
+        timer: Nanos::from_millis(15),
+        upstream: Nanos::from_millis(25),
+        owner: Some(owner),
+        held_back: true,
+        ..Waits::default()
+    }));
+    let divided = Ledger::divided(&waits(160), &at(&request, Some(0)));
+    let expected = [
+        (QueueStopped, 20),
+        (OnCpu, 10),
+        (Lock, 30),
+        (Upstream, 25),
+        (Timer, 15),
+        (Stopped, 4),
+        (OtherThread, 5),
+        (Polling, 11),
+        (HeldBack, 40),
+    ];
+    check(divided, &expected);
 }
 
 prop_compose! {
@@ -114,6 +149,18 @@ prop_compose! {
             left -= part.0;
         }
         request.parts[Part::LoopWait as usize] += Nanos(left);
+        request.contended = Nanos(waited.min(request.part(Part::RunQueue).0));
+        request.socket_contended = Nanos(waited.min(request.socket_run_queue.0) / 2);
+        request.waits = (waited % 2 == 0).then(|| {
+            let asleep = (done - read) / 2;
+            Box::new(Waits {
+                stopped_unread: Nanos(queued / 3),
+                timer: Nanos(waited.min(asleep)),
+                upstream: Nanos(asleep - waited.min(asleep)),
+                held_back: waited % 4 == 0,
+                ..Waits::default()
+            })
+        });
         request
     }
 }

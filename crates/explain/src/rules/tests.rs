@@ -27,6 +27,9 @@ fn cases() -> Vec<Case> {
     let own_stall = || Facts { own_stall: Some(Nanos::from_millis(50)), ..none() };
     let host_stall =
         || Facts { host_stall: Some(Nanos::from_millis(60)), client_stalled: 45_000_000, ..none() };
+    let owner = || Facts { owner: Some("worker (tid 80)".to_owned()), ..none() };
+    let upstream = || Facts { upstream: Some("10.0.0.9:3306".to_owned()), ..none() };
+    let stop = || Facts { stop: Some("SIGSTOP".to_owned()), ..none() };
     let paused = || Facts { server_paused: 45_000_000, pauses: Some("2 pauses".to_owned()), ..none() };
     vec![
         ("client-stalled", vec![(S::ScheduleLag, 50), (S::OnCpu, 5)], own_stall()),
@@ -37,6 +40,7 @@ fn cases() -> Vec<Case> {
         ("runtime-paused", vec![(S::Lock, 50), (S::OnCpu, 5)], paused()),
         ("network-between", vec![(S::ToClient, 50)], Facts { between: true, ..none() }),
         ("network-there", vec![(S::ToServer, 50), (S::ToClient, 1)], none()),
+        ("network-held-back", vec![(S::HeldBack, 40), (S::ToServer, 1)], none()),
         ("network-back", vec![(S::ToClient, 50), (S::SocketQueue, 1)], none()),
         ("network-lookup", vec![(S::Resolve, 50)], none()),
         ("network-connect", vec![(S::Connect, 50)], none()),
@@ -47,11 +51,18 @@ fn cases() -> Vec<Case> {
         ("cpu-yields", vec![(S::Yielded, 50), (S::OnCpu, 10)], none()),
         ("cpu-handler", vec![(S::OnCpu, 50), (S::RunQueue, 10)], none()),
         ("blocked-disk", vec![(S::Disk, 50), (S::Lock, 10)], none()),
+        ("blocked-lock-of", vec![(S::Lock, 50), (S::Disk, 10)], owner()),
         ("blocked-lock", vec![(S::Lock, 50), (S::Disk, 10)], none()),
-        ("blocked-upstream", vec![(S::Upstream, 50)], none()),
+        ("blocked-timer", vec![(S::Timer, 50), (S::Lock, 10)], owner()),
+        ("blocked-thread-of", vec![(S::OtherThread, 50)], owner()),
+        ("blocked-polling", vec![(S::Polling, 50)], owner()),
         ("blocked-behind", vec![(S::BehindBlocked, 50)], none()),
         ("blocked-loop", vec![(S::LoopWait, 50), (S::OnCpu, 1)], none()),
         ("blocked-other", vec![(S::OtherBlocked, 50)], none()),
+        ("upstream-at", vec![(S::Upstream, 50), (S::Timer, 10)], upstream()),
+        ("upstream", vec![(S::Upstream, 50)], none()),
+        ("stopped-by", vec![(S::QueueStopped, 30), (S::Stopped, 20), (S::Timer, 10)], stop()),
+        ("stopped", vec![(S::Stopped, 50)], none()),
         ("contention-by", vec![(S::RunQueue, 48), (S::OnCpu, 12)], culprit()),
         ("contention-busy", vec![(S::RunQueue, 48)], busiest()),
         ("contention", vec![(S::QueueRunQueue, 50)], none()),
@@ -166,5 +177,19 @@ fn sums_beyond_all_bounds_are_told_as_far_as_they_go() {
     for facts in [Facts::default(), facts] {
         let (blame, _) = judge("these", &Ledger([u64::MAX; Segment::COUNT]), 1, &facts);
         assert!(blame.share <= 1.0, "{blame:?}");
+    }
+}
+
+/// If this fails, any host that does something else now and then is said to have too few CPUs.
+#[test]
+fn contention_is_claimed_against_the_threads_own_share_only() {
+    for (waited, is_claimed) in [(24, false), (26, true)] {
+        let mut sums = Ledger::default();
+        sums.put(S::OnCpu, 40_000_000);
+        sums.put(S::BehindCpu, 10_000_000);
+        sums.put(S::RunQueue, waited * 1_000_000);
+        let (_, sentences) = judge("all requests with a response", &sums, 1, &all_kept());
+        let claims = sentences.iter().any(|sentence| sentence.place == Place::CpuContention);
+        assert_eq!(claims, is_claimed, "{waited} of {}", 50 + waited);
     }
 }

@@ -71,7 +71,7 @@ fn a_server_that_is_blocked() {
     for (part, segment) in [
         (Part::Disk, Segment::Disk),
         (Part::Lock, Segment::Lock),
-        (Part::Network, Segment::Upstream),
+        (Part::Network, Segment::Polling),
         (Part::Other, Segment::OtherBlocked),
     ] {
         check(Plant::Part(part), Place::HandlerBlocked, segment);

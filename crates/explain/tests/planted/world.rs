@@ -336,12 +336,9 @@ impl World {
         let mut parts_ns = PartsNs::default();
         self.served.iter().for_each(|served| parts_ns.add(&served.parts));
         let digest = Digest {
-            text: "GET /".to_owned(),
-            protocol: Protocol::Http1,
             count: self.served.len() as u64,
-            sum_ns: 0,
-            socket_queue_ns: None,
             parts_ns,
+            ..Digest::named("GET /".to_owned(), Protocol::Http1)
         };
         let requests = self.served.len() as u64;
         let kept = Kept { requests: "all".to_owned(), rows: requests, lost: 0 };
@@ -444,14 +441,21 @@ fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (KeptRequest, Served) {
         preempted: Nanos::ZERO,
         preemptions: 0,
         culprit: None,
+        contended: Nanos(times.parts[Part::RunQueue as usize]),
+        socket_contended: Nanos::ZERO,
+        waits: None,
         pid: 10,
         tid: 10 + thread,
         hand_offs: 0,
         protocol: Protocol::Http1,
         digest: 0,
+        session: 0,
+        rows: None,
+        sleep: None,
         status: Some(200),
         class: None,
         request_bytes: 90,
+        statements: 1,
         response_bytes: 300,
     };
     (request, served)
@@ -491,6 +495,9 @@ fn document() -> Document {
             workers: 1,
             duration_ns: None,
             request_limit: None,
+            warmup: None,
+            idle_connections: None,
+            requests_per_connection: None,
             changes: Vec::new(),
         },
         stamps: Stamps {
@@ -499,6 +506,7 @@ fn document() -> Document {
             pairing_error_ns: Some(100),
             wall_clock_steps: 0,
         },
+        server_account: None,
         results: None,
     }
 }

@@ -22,7 +22,14 @@ const VEGETA: &str = include_str!("../../golden/vegeta-report.json");
 const VEGETA_JSON: &str = include_str!("../../golden/vegeta-results.ndjson");
 const VEGETA_CSV: &str = include_str!("../../golden/vegeta-results.csv");
 
-const ALL: [&str; 15] = [
+const SYSBENCH: &str = include_str!("../../golden/sysbench.txt");
+const SYSBENCH_PLAIN: &str = include_str!("../../golden/sysbench-plain.txt");
+const PGBENCH: &str = include_str!("../../golden/pgbench-rate.txt");
+const PGBENCH_PLAIN: &str = include_str!("../../golden/pgbench-plain.txt");
+const AB: &str = include_str!("../../golden/ab.txt");
+const AB_BAD: &str = include_str!("../../golden/ab-bad.txt");
+
+const ALL: [&str; 21] = [
     WRK,
     WRK_PLAIN,
     WRK_ERRORS,
@@ -38,6 +45,12 @@ const ALL: [&str; 15] = [
     VEGETA,
     VEGETA_JSON,
     VEGETA_CSV,
+    SYSBENCH,
+    SYSBENCH_PLAIN,
+    PGBENCH,
+    PGBENCH_PLAIN,
+    AB,
+    AB_BAD,
 ];
 
 #[track_caller]
@@ -54,7 +67,7 @@ fn at(time: &ImportedTime, q: f64) -> Option<u64> {
 fn each_output_is_known_by_its_looks_and_says_what_it_cannot_know() {
     let tools = [
         "wrk", "wrk", "wrk", "wrk", "wrk", "wrk2", "hey", "hey", "hey", "oha", "oha", "k6", "vegeta",
-        "vegeta", "vegeta",
+        "vegeta", "vegeta", "sysbench", "sysbench", "pgbench", "pgbench", "ab", "ab",
     ];
     for (text, tool) in ALL.into_iter().zip(tools) {
         let import = read(text);
@@ -312,4 +325,58 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn sysbench_has_its_transactions_and_intervals() {
+    let results = read(SYSBENCH).results;
+    assert_eq!((results.ok, results.failed, results.connections), (Some(254), Some(0), Some(4)));
+    assert_eq!((results.rate_per_s, results.request_rate_per_s), (Some(50.0), Some(50.39)));
+    assert_eq!(results.elapsed_ns, Some(5_039_800_000));
+    let time = &results.times[0];
+    assert_eq!(
+        (time.min_ns, time.mean_ns, time.max_ns),
+        (Some(750_000), Some(29_300_000), Some(105_720_000))
+    );
+    // 254 transactions are too few for p99.
+    assert_eq!(time.quantiles, []);
+    assert_eq!(results.intervals.len(), 5);
+    let first = results.intervals[0];
+    assert_eq!((first.end_ns, first.rate_per_s), (1_000_000_000, 42.72));
+    assert_eq!((first.quantile_ns, first.failed_per_s), (Some(77_190_000), Some(0.0)));
+    let plain = read(SYSBENCH_PLAIN).results;
+    assert_eq!((plain.ok, plain.rate_per_s, plain.intervals.len()), (Some(2_000), None, 0));
+    let text = SYSBENCH_PLAIN
+        .replace("ignored errors:                      0 ", "ignored errors:                      7 ");
+    assert_eq!((read(&text).results.failed, read(&text).results.requests), (Some(7), Some(2_007)));
+}
+
+#[test]
+fn pgbench_has_its_average_its_lag_and_its_progress() {
+    let results = read(PGBENCH).results;
+    assert_eq!((results.ok, results.failed, results.connections), (Some(983), Some(0), Some(4)));
+    let [response, lag] = results.times.as_slice() else { panic!("{:?}", results.times) };
+    assert_eq!((response.name.as_str(), response.mean_ns), ("response", Some(14_635_000)));
+    assert_eq!(
+        (lag.name.as_str(), lag.mean_ns, lag.max_ns),
+        ("phase-schedule_lag", Some(6_546_000), Some(66_714_000))
+    );
+    assert_eq!(results.intervals.len(), 5);
+    assert_eq!(results.intervals[4].mean_ns, Some(19_894_000));
+    let plain = read(PGBENCH_PLAIN);
+    assert_eq!((plain.results.times[0].name.as_str(), plain.results.requests), ("service", Some(200)));
+    assert!(plain.imported.cannot_know[0].contains("schedule lag"));
+    let disordered = PGBENCH.replace("progress: 3.0 s", "progress: 1.5 s");
+    assert!(parse(disordered.as_bytes(), None).is_err());
+}
+
+#[test]
+fn ab_counts_another_status_as_a_failure() {
+    let results = read(AB).results;
+    assert_eq!((results.ok, results.failed, results.connections), (Some(300), Some(0), Some(3)));
+    assert_eq!(results.url.as_deref(), Some("http://127.0.0.1:7499/delay/0.005"));
+    let median = at(&results.times[0], 0.5).unwrap();
+    assert!((5_000_000..9_000_000).contains(&median), "{median}");
+    let bad = read(AB_BAD).results;
+    assert_eq!((bad.ok, bad.failed, bad.requests), (Some(0), Some(200), Some(200)));
 }

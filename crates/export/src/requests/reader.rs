@@ -70,8 +70,22 @@ pub struct Rows {
 /// # Cost
 ///
 /// One pass; the memory of one row group, about 20 MB.
-pub fn read(file: File, most: u64, mut take: impl FnMut(Row)) -> Result<Rows, RowsError> {
+pub fn read(file: File, most: u64, take: impl FnMut(Row)) -> Result<Rows, RowsError> {
+    each_row(&RowsFile::open(file, most)?, take)
+}
+
+/// All rows of `file`, in the file's order, in as much memory as they need.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_all(file: File, most: u64) -> Result<(Rows, Vec<Row>), RowsError> {
     let file = RowsFile::open(file, most)?;
+    let mut kept = Vec::with_capacity(usize::try_from(file.rows).unwrap_or(0));
+    Ok((each_row(&file, |row| kept.push(row))?, kept))
+}
+
+fn each_row(file: &RowsFile, mut take: impl FnMut(Row)) -> Result<Rows, RowsError> {
     let mut targets = HashSet::new();
     let kept = file.fact("kept").unwrap_or_default();
     let mut rows = Rows { kept: escape_text(&kept.chars().take(100).collect::<String>()), rows: 0 };

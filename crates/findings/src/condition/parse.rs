@@ -14,7 +14,9 @@ use super::{Condition, Operator};
 /// Why a text is not a condition. It does not repeat the text, which the caller adds.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConditionError {
-    #[error("`{text}` has no operator; write for example response.p99 > 50ms")]
+    #[error(
+        "`{text}` has no operator; write for example response.p99 > 50ms (--fail-if), response.p99 < 50ms (--search)"
+    )]
     NoOperator { text: String },
     #[error("`{operator}` is no operator here; use >, >=, < or <=")]
     Operator { operator: String },
@@ -220,7 +222,7 @@ fn share(value: &str) -> Option<Quantity> {
 }
 
 /// The most similar name, if it is similar enough.
-fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Up to a third of the letters may differ; beyond that it is another word. A long text is not a mistyped name.
     if text.len() > 40 {
         return None;

@@ -68,7 +68,10 @@ fn an_error_names_the_wrong_part_and_what_was_meant() {
         ("throughput.p99 > 1/s", "`throughput` has no parts; write it without `.p99`"),
         ("response.p99 == 50ms", "`==` is no operator here; use >, >=, < or <="),
         ("response.p99 => 50ms", "`=>` is no operator here; use >, >=, < or <="),
-        ("response.p99", "`response.p99` has no operator; write for example response.p99 > 50ms"),
+        (
+            "response.p99",
+            "`response.p99` has no operator; write for example response.p99 > 50ms (--fail-if), response.p99 < 50ms (--search)",
+        ),
         ("> 50ms", "there is no metric before `>`; write for example response.p99 > 50ms"),
         ("response.p99 >", "there is no value after `>`; write for example 50ms"),
         ("response.p99 > 50", "`50` has no unit; write for example 2s, 500us or 1.5ms"),
@@ -76,7 +79,10 @@ fn an_error_names_the_wrong_part_and_what_was_meant() {
         ("error_share > 101%", "`101%` is no share from 0% to 100%; write for example 1%"),
         ("error_share > nan%", "`nan%` is no share from 0% to 100%; write for example 1%"),
         ("scheduled < 1%", "`1%` is no count; write for example 1000"),
-        ("", "`` has no operator; write for example response.p99 > 50ms"),
+        (
+            "",
+            "`` has no operator; write for example response.p99 > 50ms (--fail-if), response.p99 < 50ms (--search)",
+        ),
     ] {
         assert_eq!(text.parse::<Condition>().unwrap_err().to_string(), error, "{text}");
     }

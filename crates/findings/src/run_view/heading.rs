@@ -1,6 +1,8 @@
 //! What was measured: the subject, the load, the host.
 
-use record::document::{Document, Host, Load, LoadChange, LoadOrder, Model, State, ThinkFacts};
+use record::document::{
+    Document, Host, IdleFacts, Load, LoadChange, LoadOrder, Model, State, ThinkFacts, WarmUpFacts,
+};
 use units::Nanos;
 
 use crate::view::{Block, Phrase, Role, Value, phrase};
@@ -23,8 +25,55 @@ pub(super) fn subject(document: &Document) -> Vec<Block> {
         Block::line(Role::Text, load_line(document)),
     ];
     blocks.extend(replay(&document.load));
+    blocks.extend(document.load.warmup.as_ref().map(warm_up));
+    blocks.extend(document.load.idle_connections.as_ref().map(idle_connections));
     blocks.extend(changes(&document.load).map(|all| Block::labelled(Role::Text, "changed by hand:", all)));
     blocks
+}
+
+/// What preceded the run, and that no figure contains it.
+fn warm_up(facts: &WarmUpFacts) -> Block {
+    let (ok, failed) = (facts.ok(), facts.ended().saturating_sub(facts.ok()));
+    let mut text = phrase!(
+        "{length} before the run, in none of its figures: {scheduled}, {ok} ok",
+        length = Nanos(facts.window_ns),
+        scheduled = Value::items(facts.scheduled, "request"),
+        ok = Value::Count(ok),
+    );
+    if failed > 0 {
+        text = text.then("", phrase!(", {!failed} failed", failed = Value::Count(failed)));
+    }
+    let backlog = facts.elapsed_ns.saturating_sub(facts.window_ns);
+    text = text.then("; ", phrase!("its last response took {backlog} more", backlog = Nanos(backlog)));
+    let unfinished =
+        facts.outcomes.iter().filter(|row| matches!(row.outcome.as_str(), "in_flight" | "not_sent"));
+    let unfinished: u64 = unfinished.map(|row| row.count).sum();
+    if unfinished > 0 {
+        let count = Value::items(unfinished, "request");
+        text =
+            text.then("; ", phrase!("{unfinished} had no response when the run began", unfinished = count));
+    }
+    Block::labelled(Role::Text, "warm-up", text)
+}
+
+/// Connections that carry nothing.
+fn idle_connections(facts: &IdleFacts) -> Block {
+    let mut text = if facts.opened == facts.wanted {
+        phrase!("{opened} opened before the run", opened = Value::items(facts.opened, "connection"))
+    } else {
+        phrase!(
+            "{opened} of {wanted} opened before the run",
+            opened = Value::Count(facts.opened),
+            wanted = Value::items(facts.wanted, "connection"),
+        )
+    };
+    if let Some(failure) = &facts.failure {
+        text = text.then(" (", phrase!("{failure}", failure = failure.as_str())).then(")", Phrase::default());
+    }
+    if facts.lost > 0 {
+        text = text.then("; ", phrase!("{lost} closed by the server since", lost = Value::Count(facts.lost)));
+    }
+    Block::labelled(Role::Text, "idle", text)
 }
 
 /// Which requests of a recording were sent, and which were left out.
@@ -100,6 +149,10 @@ fn load_line(document: &Document) -> Phrase {
     if load.pipeline > 1 {
         let each = Value::Id(load.pipeline);
         how = how.then("", phrase!(" with {pipeline} requests each", pipeline = each));
+    }
+    if let Some(limit) = load.requests_per_connection {
+        let each = Value::items(limit, "request");
+        how = how.then(", ", phrase!("each replaced after {limit}", limit = each));
     }
     let workers = phrase!("{workers}", workers = Value::items(load.workers, "worker"));
     how.then(", ", workers).then(", ", how_long(document))

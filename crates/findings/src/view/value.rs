@@ -30,6 +30,8 @@ pub enum Value {
     Share(f64),
     /// A difference of two shares: 0.01 is one percentage point.
     ShareChange(f64),
+    /// How much larger one figure is than another: 0.05 is 5 % more.
+    RatioChange(f64),
     /// Seconds of CPU time.
     CpuSeconds(f64),
     /// Percent of the available CPU time: of one CPU or of all, as the table says.
@@ -60,6 +62,7 @@ impl Value {
             Value::PerSecond(n)
             | Value::Share(n)
             | Value::ShareChange(n)
+            | Value::RatioChange(n)
             | Value::CpuSeconds(n)
             | Value::CpuPercent(n)
             | Value::Number(n) => Some(*n),
@@ -93,6 +96,11 @@ impl fmt::Display for Value {
             Value::PerSecond(per_s) => rate(*per_s),
             Value::Share(share) => percent(*share),
             Value::ShareChange(change) => format!("{:+.1}", change * 100.0),
+            Value::RatioChange(change) => {
+                let percent = change * 100.0;
+                let places = if percent.abs() < 0.995 { 2 } else { 1 };
+                format!("{percent:+.places$}%")
+            }
             Value::CpuSeconds(n) | Value::CpuPercent(n) => four_digits(*n),
             Value::Bytes(n) => Bytes(*n).to_string(),
             Value::BytesChange(change) => {
@@ -127,7 +135,7 @@ fn four_digits(value: f64) -> String {
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
     Figure(Value),
-    /// A figure with its 95 % order-statistic interval; no upper end if that is among requests without a response.
+    /// A figure with its 95 % confidence interval; no upper end if that is among requests without a response.
     Interval {
         value: Value,
         low: Value,
@@ -346,6 +354,7 @@ impl fmt::Display for Phrase {
 }
 
 /// `phrase!("{failed} of {all} failed", failed = Value::Count(1), all = Value::Count(9))`.
+#[macro_export]
 macro_rules! phrase {
     ($words:expr $(, $name:ident = $figure:expr)* $(,)?) => {
         $crate::view::Phrase::new($words)$(.with(stringify!($name), $figure))*

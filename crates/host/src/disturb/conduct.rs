@@ -121,6 +121,15 @@ pub struct EpisodeReport {
     pub note: Option<String>,
 }
 
+/// What happens to an episode, as it happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Moment {
+    /// It is in effect since `at`, on the monotonic clock.
+    Began { episode: Episode, at: Nanos },
+    /// It has ended, or was not done.
+    Over(EpisodeReport),
+}
+
 /// Why a run of disturbances ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
@@ -132,7 +141,7 @@ pub enum Over {
     VictimGone,
 }
 
-/// Runs the episodes of a run that began at `zero`, and calls `report` as each one ends. However the run ends,
+/// Runs the episodes of a run that began at `zero`, and calls `report` as each one begins and ends. However the run ends,
 /// nothing is left disturbed.
 ///
 /// # Errors
@@ -147,7 +156,7 @@ pub fn conduct(
     zero: Nanos,
     (disturbance, guard): (&mut dyn Disturbance, &mut Guard),
     stop: &AtomicBool,
-    report: &mut dyn FnMut(EpisodeReport),
+    report: &mut dyn FnMut(Moment),
 ) -> Result<Over, DisturbError> {
     // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -161,7 +170,7 @@ pub fn conduct(
             return Ok(Over::Stopped);
         }
         if is_past(end) {
-            report(EpisodeReport { episode, done: None, note: Some(MISSED.to_owned()) });
+            report(Moment::Over(EpisodeReport { episode, done: None, note: Some(MISSED.to_owned()) }));
             continue;
         }
         match disturbance.get_ready(end, run.guard) {
@@ -173,11 +182,12 @@ pub fn conduct(
         clock::sleep_until(begin);
         let waited = match disturbance.begin(end, &mut run) {
             Ok(Began::At(at)) => {
+                report(Moment::Began { episode, at });
                 let room = episodes.nth(episode.n + 1).map(|next| zero.saturating_add(next.begin));
                 last(disturbance, end, length_within(&episode, at, room), &mut run)
             }
             Ok(Began::Skipped(why)) => {
-                report(EpisodeReport { episode, done: None, note: Some(why) });
+                report(Moment::Over(EpisodeReport { episode, done: None, note: Some(why) }));
                 continue;
             }
             Err(DisturbError::Gone { .. }) => return Ok(Over::VictimGone),
@@ -186,7 +196,7 @@ pub fn conduct(
         let Ended { done, result } = disturbance.end(run.guard);
         if let Some(done) = done {
             let note = done.note.clone();
-            report(EpisodeReport { episode, done: Some(done), note });
+            report(Moment::Over(EpisodeReport { episode, done: Some(done), note }));
         }
         result?;
         if waited? == Wait::Stopped {
@@ -297,8 +307,10 @@ mod tests {
         let (mut reports, mut guard) = (Vec::new(), agreeing_guard());
         let episodes = Episodes::new(timing).unwrap();
         let stop = AtomicBool::new(stop);
-        let over = conduct(&episodes, clock::now(), (&mut disturbance, &mut guard), &stop, &mut |one| {
-            reports.push(one)
+        let over = conduct(&episodes, clock::now(), (&mut disturbance, &mut guard), &stop, &mut |moment| {
+            if let Moment::Over(one) = moment {
+                reports.push(one);
+            }
         });
         (disturbance, reports, over.unwrap())
     }

@@ -70,6 +70,7 @@ impl Freezer {
     ) -> Result<Freezer, DisturbError> {
         let pid = victim.pid();
         refuse_made(pid, &home)?;
+        remove_stale(&home);
         let name = format!("{MADE}{}-{pid}", std::process::id());
         let group = home.join(name);
         if group.exists() {
@@ -235,6 +236,20 @@ fn refuse_made(pid: u32, group: &Path) -> Result<(), DisturbError> {
     }
 }
 
+/// Removes the groups of earlier runs that were killed together with their guards. A group with a process in it remains:
+/// the kernel does not remove it.
+fn remove_stale(home: &Path) {
+    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(MADE)?.split('-').next());
+        let maker = maker.and_then(|maker| maker.parse::<u32>().ok());
+        // The group of a run that has just made it is empty too.
+        if maker.is_some_and(|maker| !Path::new("/proc").join(maker.to_string()).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
 fn is_within(inner: &Path, outer: &Path) -> bool {
     inner.components().collect::<PathBuf>().starts_with(outer.components().collect::<PathBuf>())
 }
@@ -267,6 +282,23 @@ mod tests {
             assert!(error.contains("pid 2 is already being paused, in the control group /cg/a/"), "{error}");
         }
         refuse_made(2, Path::new("/cg/a")).unwrap();
+    }
+
+    /// If this fails, each run that is killed together with its guard leaves a control group for ever.
+    #[test]
+    fn only_empty_groups_of_runs_that_have_ended_are_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: String| home.path().join(name);
+        // No process has this ID.
+        let (stale, used) = (at(format!("{MADE}4294967295-7")), at(format!("{MADE}4294967295-8")));
+        let (own, other) = (at(format!("{MADE}{}-7", std::process::id())), at("4294967295-7".to_owned()));
+        for group in [&stale, &used, &own, &other] {
+            fs::create_dir(group).unwrap();
+        }
+        // In place of a process: what is not empty cannot be removed.
+        fs::write(used.join("inside"), "").unwrap();
+        remove_stale(home.path());
+        assert_eq!([&stale, &used, &own, &other].map(|group| group.exists()), [false, true, true, true]);
     }
 
     #[test]

@@ -194,8 +194,12 @@ pub fn guard() -> io::Result<()> {
 }
 
 /// Leaves the session, the process group and the control groups of the first process, and ignores the signals that
-/// people send by name.
-fn protect() -> io::Result<()> {
+/// people send by name. For a guard process, before it reports that it is ready.
+///
+/// # Errors
+///
+/// When this process leads a group: it must be a child that was not made to lead one.
+pub fn protect() -> io::Result<()> {
     rustix::process::setsid()?;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP] {
         // SAFETY: SIG_IGN is not a function that could run at a wrong moment.

@@ -119,7 +119,8 @@ impl Victim {
 
     /// Whether it has been stopped (SIGSTOP, or a terminal), or will be as soon as it notices the pending signal.
     pub(crate) fn is_stopped(&self) -> bool {
-        Stat::read(self.pid).is_some_and(|stat| stat.state == 'T') || is_stop_pending(self.pid)
+        // The pending signal first: a stop that takes effect between the two looks is seen by one of them.
+        is_stop_pending(self.pid) || Stat::read(self.pid).is_some_and(|stat| stat.state == 'T')
     }
 
     /// Whether none of its threads runs any of its code, given that SIGSTOP has been sent.

@@ -97,6 +97,8 @@ pub struct GroupUse {
     pub ended: u64,
     /// How many of those left their account to no process: what they used after the last reading is missing.
     pub cut: u64,
+    /// A process that ignores SIGCHLD: what its children used after the last reading before they ended is missing.
+    pub discarding: Option<String>,
     /// Whether waits and switches cover all processes for the whole span; otherwise they are lower bounds.
     pub counts_all: bool,
     /// At the begin of the span.
@@ -140,6 +142,7 @@ impl GroupUse {
         self.began += later.began;
         self.ended += later.ended;
         self.cut += later.cut;
+        self.discarding = self.discarding.take().or(later.discarding);
         self.counts_all &= later.counts_all;
         self.memory = later.memory;
         self.faults = self
@@ -243,6 +246,7 @@ pub(super) struct Group {
     alive: u64,
     alive_at_begin: u64,
     began: u64,
+    discarding: Option<String>,
     cut: u64,
     memory: Memory,
     memory_at_begin: Memory,
@@ -276,6 +280,7 @@ impl Group {
             alive_at_begin: 0,
             began: 0,
             cut: 0,
+            discarding: None,
             memory: Memory::default(),
             memory_at_begin: Memory::default(),
             hidden: Nanos::ZERO,
@@ -397,6 +402,10 @@ impl Group {
         let levels = readings().map(|reading| Level::of(reading, self.extent));
         self.now = now.cgroup.unwrap_or_else(|| levels.fold(Level::ZERO, |sum, one| sum.plus(one, 1)));
         self.alive = readings().filter(|reading| !reading.has_ended).count() as u64;
+        if now.cgroup.is_none() && self.extent == Extent::Tree {
+            self.discarding =
+                readings().find(|reading| reading.discards_children).map(|reading| reading.name.clone());
+        }
         self.memory = readings().fold(Memory::NONE, |sum, reading| sum.plus(reading.memory));
         // No more threads can run than there are CPUs.
         let running: u64 = readings().map(|reading| reading.running).sum();
@@ -446,6 +455,7 @@ impl Group {
             began: self.began,
             ended,
             cut: self.cut,
+            discarding: self.discarding.clone(),
             counts_all,
             memory_before: self.memory_at_begin,
             memory: self.memory,

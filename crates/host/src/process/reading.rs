@@ -66,6 +66,8 @@ pub(super) struct ProcessReading {
     pub faults: Faults,
     /// What its children used that have ended and were waited for.
     pub reaped: Reaped,
+    /// It waits for no child, so what these used is counted nowhere.
+    pub discards_children: bool,
     pub memory: Memory,
     /// `None` if this user may not see it, or it is not needed.
     pub storage: Option<Storage>,
@@ -157,6 +159,7 @@ impl Reader {
         let run = process_clock(pid)?;
         let at = Moment { before, after: clock::now() };
         let mut process = ProcessReading {
+            discards_children: false,
             pid,
             started: stat.started,
             parent: stat.parent,
@@ -195,6 +198,7 @@ impl Reader {
             let Ok((status, thread)) = self.thread(process.pid, tid) else { continue };
             if tid == process.pid {
                 process.uid = status.uid;
+                process.discards_children = status.discards_children;
                 if let Some(resident) = status.resident {
                     (process.memory.resident, process.memory.swapped) = (resident, status.swapped);
                 }
@@ -290,7 +294,11 @@ const MOST_COMMAND: u64 = 512;
 ///
 /// For another process than our own it is up to date to the last tick or switch of each thread: see the kernel's
 /// `posix-cpu-timers.c`.
-fn process_clock(pid: u32) -> io::Result<Nanos> {
+///
+/// # Errors
+///
+/// When the process has ended.
+pub fn process_clock(pid: u32) -> io::Result<Nanos> {
     let pid = i32::try_from(pid).map_err(|_| not_of_form())?;
     // Computed as clock_getcpuclockid(3) does, without the check that costs another call.
     let id: libc::clockid_t = (!pid << 3) | CPUCLOCK_SCHED;

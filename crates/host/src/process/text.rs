@@ -40,6 +40,9 @@ pub(super) struct Status {
     /// In bytes. `None` for a kernel thread, and for a process that has ended.
     pub resident: Option<u64>,
     pub swapped: Option<u64>,
+    /// SIGCHLD is ignored: the kernel gives the account of an ended child to nobody. (`SA_NOCLDWAIT` does the same and
+    /// is not in /proc.)
+    pub discards_children: bool,
 }
 
 /// `/proc/PID/task/TID/schedstat`, for one thread.
@@ -86,6 +89,9 @@ pub(super) fn stat(text: &str) -> Option<Stat<'_>> {
 /// `include/linux/sched.h`; the same since Linux 2.6.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
+/// Signal 17, the first being bit 0.
+const SIGCHLD_IN_MASK: u64 = 1 << 16;
+
 pub(super) fn status(text: &str) -> Option<Status> {
     let field = |name: &str| {
         let of_name = |line: &'_ str| line.strip_prefix(name)?.strip_prefix(':').map(str::len);
@@ -94,6 +100,7 @@ pub(super) fn status(text: &str) -> Option<Status> {
     let first = |name: &str| field(name)?.split_ascii_whitespace().next();
     let count = |name: &str| first(name)?.parse::<u64>().ok();
     let kib = |name: &str| count(name)?.checked_mul(1_024);
+    let ignored = first("SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
     let switches = count("voluntary_ctxt_switches").zip(count("nonvoluntary_ctxt_switches"));
     Some(Status {
         group: first("Tgid")?.parse().ok()?,
@@ -102,6 +109,7 @@ pub(super) fn status(text: &str) -> Option<Status> {
         switches: switches.map(|(voluntary, involuntary)| Switches { voluntary, involuntary }),
         resident: kib("VmRSS"),
         swapped: kib("VmSwap"),
+        discards_children: ignored & SIGCHLD_IN_MASK != 0,
     })
 }
 
@@ -174,8 +182,18 @@ mod tests {
         let (resident, swapped) = (Some(4_984_832), Some(0));
         assert_eq!(
             status(text),
-            Some(Status { group: 12, uid: 33, state: 'R', switches, resident, swapped })
+            Some(Status {
+                group: 12,
+                uid: 33,
+                state: 'R',
+                switches,
+                resident,
+                swapped,
+                discards_children: false
+            })
         );
+        let discards = |mask: &str| status(&format!("{text}SigIgn:\t{mask}\n")).unwrap().discards_children;
+        assert!(discards("0000000000010000") && !discards("0000000000001000"));
         let without = text.split("voluntary").next().unwrap();
         assert_eq!(status(without).unwrap().switches, None);
     }

@@ -219,6 +219,7 @@ impl ProcessUse {
     /// A process that began after `begin`, the begin of the span: all that it has used belongs to the span.
     pub(super) fn of_new(first: &ProcessReading, begin: Moment) -> ProcessUse {
         let nothing = ProcessReading {
+            discards_children: false,
             at: begin,
             run: Nanos::ZERO,
             hidden: Nanos::ZERO,

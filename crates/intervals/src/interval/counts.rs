@@ -15,7 +15,7 @@ pub struct Counts {
     /// Bytes of responses' bodies.
     pub body_bytes: u64,
     pub connections_opened: u64,
-    /// Connections that the peer closed while no request was on them.
+    /// Connections that ended while no request was on them: the peer closed them, or sent bytes after a response.
     pub idle_closes: u64,
     /// `ok` responses without a kernel timestamp: their `client_lag` is absent, and contained in `wait` and `receive`.
     pub unstamped: u64,

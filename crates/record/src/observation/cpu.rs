@@ -62,6 +62,9 @@ pub struct CpuGroup {
     pub ended: u64,
     /// How many of those that ended left their account to nobody: what they used after the last reading is missing.
     pub cut: u64,
+    /// The name of a process that ignores SIGCHLD: what its children used after the last reading is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarding: Option<String>,
     /// Whether waits and switches are those of all processes for all of the time; otherwise they are lower bounds.
     pub counts_all: bool,
     /// What else they used.

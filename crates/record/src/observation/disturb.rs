@@ -3,13 +3,38 @@
 //! Wire types only; the verb fills them, `report` and `explain` read them. The episodes are in `events.ndjson`, each as
 //! one event of the kind `disturb`; the series of such a record has no lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Event;
+
 /// The `kind` of the events that have an [`Episode`].
 pub const EVENT: &str = "disturb";
+
+/// The `kind` of an event that says that an [`Episode`] has begun. Its end is in an event of the kind [`EVENT`], unless
+/// the process was killed.
+pub const BEGUN: &str = "disturb_begun";
+
+/// Removes the begins of episodes whose end is known too, and adds up what a process that was killed could not.
+pub(super) fn settle(results: &mut DisturbResults, events: &mut Vec<Event>) {
+    let over: BTreeSet<u64> = events.iter().filter(|event| event.kind == EVENT).filter_map(number).collect();
+    events.retain(|event| event.kind != BEGUN || number(event).is_none_or(|n| !over.contains(&n)));
+    if results.over.is_some() {
+        return;
+    }
+    let episodes: Vec<&Episode> = events.iter().filter_map(|event| event.disturbance.as_ref()).collect();
+    results.episodes = episodes.len() as u64;
+    results.skipped = episodes.iter().filter(|episode| episode.real.is_none()).count() as u64;
+    let real = episodes.iter().filter_map(|episode| episode.real);
+    let lengths = real.filter_map(|real| Some(real.end_ns?.saturating_sub(real.begin_ns)));
+    results.disturbed_ns = lengths.fold(0, u64::saturating_add);
+}
+
+fn number(event: &Event) -> Option<u64> {
+    event.disturbance.as_ref().map(|episode| episode.n)
+}
 
 /// What `disturb` did, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -98,4 +123,26 @@ pub struct Span {
     /// Left out if it was to last until somebody ended it, and if the real end is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, n: u64, end_ns: Option<u64>) -> Event {
+        let real = Span { begin_ns: 10, end_ns };
+        let episode = Episode { n, intended: real, real: Some(real), facts: BTreeMap::new(), note: None };
+        Event { disturbance: Some(episode), ..Event::new(10, kind, "pause".to_owned()) }
+    }
+
+    /// If this fails, the record of a `disturb` that was killed does not say that its victim was stopped then.
+    #[test]
+    fn what_has_begun_and_not_ended_stays() {
+        let mut events = vec![event(BEGUN, 0, None), event(EVENT, 0, Some(30)), event(BEGUN, 1, None)];
+        let mut results = DisturbResults::default();
+        settle(&mut results, &mut events);
+        let left: Vec<_> = events.iter().map(|event| (event.kind.as_str(), number(event))).collect();
+        assert_eq!(left, [(EVENT, Some(0)), (BEGUN, Some(1))]);
+        assert_eq!((results.episodes, results.skipped, results.disturbed_ns), (2, 0, 20));
+    }
 }

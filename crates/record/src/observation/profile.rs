@@ -53,11 +53,14 @@ units::named_enum! {
 pub struct ProfileResults {
     /// The processes that were looked at: the one that was named, and its children.
     pub processes: Vec<ProfiledProcess>,
-    /// Samples a second on each CPU.
+    /// Samples per second on each busy CPU, on average: the time between two is random.
     pub rate_hz: u64,
     /// Time on a CPU by the scheduler; samples are checked with it.
     pub on_cpu_ns: u64,
     pub pictures: Vec<PictureResult>,
+    /// What threads spin for on a CPU, the most samples first; in records before it was measured, empty.
+    #[serde(default)]
+    pub spins: Vec<Spin>,
     pub waits: Vec<Wait>,
     /// Threads by name and reason, the longest asleep first.
     pub sleepers: Vec<Sleeper>,
@@ -86,7 +89,7 @@ pub struct PictureResult {
     pub picture: Picture,
     /// Samples, sleeps, or waits for a CPU.
     pub count: u64,
-    /// Of samples: their number times the time between two.
+    /// Of samples: their number times the mean time between two.
     pub time_ns: u64,
     /// Different stacks.
     pub stacks: u64,
@@ -107,10 +110,21 @@ pub struct FrameShare {
     pub total: f64,
 }
 
+/// Samples whose leaf function waits for a lock without sleeping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Spin {
+    pub what: String,
+    pub samples: u64,
+    /// Of all samples, from 0 to 1.
+    pub share: f64,
+}
+
 /// Frames that wait, found by the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Wait {
+    /// Off-CPU; in older records also on-CPU.
     pub picture: Picture,
     pub kind: WaitKind,
     pub what: String,

@@ -89,6 +89,9 @@ pub fn read_observation(path: &Path) -> Result<Observed, RecordError> {
         events.push(escaped::<Event>(event));
         Ok(())
     })?;
+    if let ObservationBody::Disturb(results) = &mut document.body {
+        disturb::settle(results, &mut events);
+    }
     ignored.note_in(&mut document);
     Ok(Observed { document, lines, events, logs })
 }

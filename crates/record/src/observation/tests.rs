@@ -25,12 +25,12 @@ pub(crate) fn bodies() -> [ObservationBody; 6] {
 fn watched() -> WatchResults {
     let parts_ns = PartsNs::from(fixture::served(1).parts);
     let digest = Digest {
-        text: "GET /users/?".to_owned(),
-        protocol: Protocol::Http1,
         count: 1,
+        statements: None,
         sum_ns: 1_000_001,
         socket_queue_ns: Some(40),
         parts_ns,
+        ..Digest::named("GET /users/?".to_owned(), Protocol::Http1)
     };
     WatchResults {
         tier: Tier { name: "tracepoints".to_owned(), attached: vec!["tp_btf/sched_switch".to_owned()] },

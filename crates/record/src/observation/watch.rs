@@ -17,8 +17,16 @@ use crate::observation::is_log_name;
 use crate::served::{Part, Protocol};
 
 mod losses;
+mod usage;
+mod windows;
 
 pub use losses::{Inexact, Losses};
+pub use usage::{
+    ConnectionUse, PeerUse, RowCounts, SessionUse, SlowReason, SlowRequest, SlowRequests, Times, Usage,
+    WaitUse,
+};
+
+pub use windows::{EstimatedRange, SeenSpan, WindowCost, Windows};
 
 /// Time at the server, from read to done, of every request.
 pub const RESPONSE: &str = "response";
@@ -82,6 +90,25 @@ pub struct WatchResults {
     /// Statements and routes; [`Served::digest`](crate::Served::digest) is a place in this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<Digest>,
+    /// Requests that were not counted, because `--statement` or `--peer` leaves them out.
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub left_out: u64,
+    /// Requests by user and schema; [`Served::session`](crate::Served::session) is a place in this list. The first row
+    /// is of connections whose login was not seen, the second of those beyond the limit of distinct ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionUse>,
+    /// Requests by the client's address, the most time first; a last row without an address has all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerUse>,
+    /// The connections with the most time, the most first; a last row without a number has all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busiest_connections: Vec<ConnectionUse>,
+    /// The system calls, files and addresses that requests waited for longest, the most time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitUse>,
+    /// Requests over the limit of `--slow`, with their reasons; absent while the record is in progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowRequests>,
     /// Who ran while requests that had been preempted waited for a CPU, the most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preemptors: Vec<Preemptor>,
@@ -91,6 +118,10 @@ pub struct WatchResults {
     /// tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<MissedRequests>,
+    /// Absent if the server was watched all the time: else all counts and times are of what was seen, and each maximum
+    /// is a lower bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
     /// What was seen and cannot be reported exactly.
     #[serde(default, skip_serializing_if = "Inexact::is_empty")]
     pub inexact: Inexact,
@@ -166,19 +197,53 @@ impl ClassResult {
 }
 
 /// Requests that differ in their values only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Digest {
     /// The normalised statement, or method and route.
     pub text: String,
     pub protocol: Protocol,
     pub count: u64,
+    /// Statements or commands that these requests executed, where that is not one each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<u64>,
     /// Read → done, summed.
     pub sum_ns: u64,
     /// Arrived → read, summed over those with a stamp of their arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_queue_ns: Option<u64>,
     pub parts_ns: PartsNs,
+    /// Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Times>,
+    /// Absent if no response said how many rows it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowCounts>,
+    /// Places in `sessions`: the users and schemas that sent it, at most four.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<u32>,
+    /// More of them sent it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_sessions: bool,
+}
+
+impl Digest {
+    /// A statement or route without a request.
+    pub fn named(text: String, protocol: Protocol) -> Digest {
+        Digest {
+            text,
+            protocol,
+            count: 0,
+            statements: None,
+            sum_ns: 0,
+            socket_queue_ns: None,
+            parts_ns: PartsNs::default(),
+            times: None,
+            rows: None,
+            sessions: Vec::new(),
+            more_sessions: false,
+        }
+    }
 }
 
 /// One who ran on a CPU that requests waited for.
@@ -210,6 +275,12 @@ pub struct ProgramCost {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WatchLine {
     pub requests: u64,
+    /// How much of the interval was seen; absent if all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_ns: Option<u64>,
+    /// Of it, the times that ended in the interval; requests that were read in them are counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<SeenSpan>,
     /// Of the response of the interval's sample, for plots; absent without a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_ns: Option<WatchQuantiles>,
@@ -265,6 +336,7 @@ pub struct PartsNs {
 }
 
 impl From<[Nanos; Part::COUNT]> for PartsNs {
+    #[inline]
     fn from(parts: [Nanos; Part::COUNT]) -> PartsNs {
         let [on_cpu, stolen, run_queue, yielded, throttled, disk, lock, network, other, loop_wait] =
             parts.map(|part| part.0);
@@ -273,6 +345,7 @@ impl From<[Nanos; Part::COUNT]> for PartsNs {
 }
 
 impl From<PartsNs> for [Nanos; Part::COUNT] {
+    #[inline]
     fn from(parts: PartsNs) -> [Nanos; Part::COUNT] {
         let PartsNs { on_cpu, stolen, run_queue, yielded, throttled, disk, lock, network, other, loop_wait } =
             parts;
@@ -282,6 +355,7 @@ impl From<PartsNs> for [Nanos; Part::COUNT] {
 
 impl PartsNs {
     /// Adds the times of one request; sums saturate at the maximum of a u64, 584 years.
+    #[inline]
     pub fn add(&mut self, parts: &[Nanos; Part::COUNT]) {
         let mut sums: [Nanos; Part::COUNT] = (*self).into();
         for (sum, part) in sums.iter_mut().zip(parts) {

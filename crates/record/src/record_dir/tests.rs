@@ -1,7 +1,6 @@
 //! Directories that an attacker may leave: links, pipes, and directories of other users.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
 
 use super::*;
 
@@ -92,4 +91,44 @@ fn a_folder_of_another_user_is_refused() {
     let link = folder.path().join("link");
     symlink(&foreign, &link).unwrap();
     assert!(matches!(RecordDir::make(&link), Err(RecordError::Foreign { .. })));
+}
+
+/// If this fails, the owner of a parent directory makes root overwrite files in any directory of root.
+#[test]
+fn a_record_stays_in_its_directory_when_its_path_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("evil/profile")).unwrap();
+    for name in ["evil/run.json", "evil/profile/run.json"] {
+        fs::write(at(name), "mine").unwrap();
+    }
+    let record = at("parent/record");
+    let dir = RecordDir::make(&record).unwrap();
+    replace_file(&record.join("run.json"), |out| out.write_all(b"before")).unwrap();
+    fs::rename(&record, at("parent/moved")).unwrap();
+    symlink(at("evil"), &record).unwrap();
+
+    replace_file(&record.join("run.json"), |out| out.write_all(b"after")).unwrap();
+    assert_eq!(read_file(&record.join("run.json"), 9).unwrap().as_deref(), Some(&b"after"[..]));
+    let inner = RecordDir::make(&record.join("profile")).unwrap();
+    assert!(!inner.contains("run.json").unwrap());
+    inner.replace("run.json", |out| out.write_all(b"inner")).unwrap();
+    assert_eq!(fs::read(dir.lasting_path().join("profile/run.json")).unwrap(), b"inner");
+    dir.remove_directory(OsStr::new("profile")).unwrap();
+    for name in ["evil/run.json", "evil/profile/run.json"] {
+        assert_eq!(fs::read(at(name)).unwrap(), b"mine", "{name}");
+    }
+    assert_eq!(fs::read(at("parent/moved/run.json")).unwrap(), b"after");
+
+    // Nor does a link within the record lead out of it.
+    symlink(at("evil"), at("parent/moved/link")).unwrap();
+    assert!(RecordDir::make(&record.join("link")).is_err());
+    // Once it is removed or no longer held, its path is free again.
+    fs::remove_dir_all(at("parent/moved")).unwrap();
+    fs::remove_file(&record).unwrap();
+    let again = RecordDir::make(&record).unwrap();
+    assert!(record.is_dir());
+    fs::rename(&record, at("parent/moved")).unwrap();
+    drop((dir, again));
+    assert!(RecordDir::open(&record).is_err());
 }

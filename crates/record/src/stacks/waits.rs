@@ -3,7 +3,7 @@
 //! The order is from the cause to the mechanism: waiting for a connection of a pool is done with a lock, and the lock
 //! with a system call. An event loop that polls, and a pool's thread without work, wait for nothing: they are idle.
 
-use crate::observation::profile::{Picture, WaitKind};
+use crate::observation::profile::WaitKind;
 
 use super::Stacks;
 
@@ -21,7 +21,7 @@ const fn rule(kind: WaitKind, what: &'static str, frames: &'static [&'static str
     Rule { kind, what, frames }
 }
 
-/// Apply to stacks off the CPU, and to those on a CPU that spin on a lock.
+/// Apply to stacks off the CPU.
 pub const RULES: &[Rule] = &[
     rule(
         WaitKind::Pool,
@@ -210,7 +210,6 @@ pub const RULES: &[Rule] = &[
             "mutex_lock",
             "down_read",
             "down_write",
-            "native_queued_spin_lock_slowpath",
         ],
     ),
     rule(
@@ -268,22 +267,20 @@ pub struct Found {
 }
 
 /// The rule that applies to a stack: the first one with a frame anywhere in it.
-pub fn rule_of<S: AsRef<str>>(frames: &[S], picture: Picture) -> Option<&'static Rule> {
+pub fn rule_of<S: AsRef<str>>(frames: &[S]) -> Option<&'static Rule> {
     let holds = |rule: &&Rule| {
-        // On a CPU, only spinning on a lock is a wait: a thread that is about to sleep is not waiting yet.
-        let fits = picture != Picture::OnCpu || rule.kind == WaitKind::Lock;
-        fits && rule.frames.iter().any(|name| frames.iter().any(|frame| has_words(frame.as_ref(), name)))
+        rule.frames.iter().any(|name| frames.iter().any(|frame| has_words(frame.as_ref(), name)))
     };
     RULES.iter().find(holds)
 }
 
 /// What the stacks wait for, the largest weight first.
-pub fn found(stacks: &Stacks, picture: Picture) -> Vec<Found> {
+pub fn found(stacks: &Stacks) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for (frames, weight) in stacks.iter() {
         // The root names the thread.
         let frames: Vec<_> = frames.skip(1).collect();
-        let Some(rule) = rule_of(&frames, picture) else { continue };
+        let Some(rule) = rule_of(&frames) else { continue };
         match found.iter_mut().find(|found| std::ptr::eq(found.rule, rule)) {
             Some(found) => found.weight += weight,
             None => found.push(Found { rule, weight }),
@@ -294,7 +291,7 @@ pub fn found(stacks: &Stacks, picture: Picture) -> Vec<Found> {
 }
 
 /// Whether `name` is in `frame` without a letter, digit or underscore next to it.
-fn has_words(frame: &str, name: &str) -> bool {
+pub(super) fn has_words(frame: &str, name: &str) -> bool {
     let frame = plain(frame);
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     frame.match_indices(name).any(|(at, _)| {
@@ -316,7 +313,7 @@ mod tests {
 
     #[track_caller]
     fn check(stack: &str, kind: WaitKind, what: &str) {
-        let rule = rule_of(&stack.split(';').collect::<Vec<_>>(), Picture::OffCpu).expect("a rule holds");
+        let rule = rule_of(&stack.split(';').collect::<Vec<_>>()).expect("a rule holds");
         assert_eq!((rule.kind, rule.what), (kind, what), "{stack}");
     }
 
@@ -327,7 +324,7 @@ mod tests {
             for name in rule.frames {
                 let frames = [name.to_string(), format!("{name}_[k]"), format!("void {name}(long, int)_[j]")];
                 for frame in frames {
-                    let found = rule_of(&["main", &frame, "leaf"], Picture::OffCpu);
+                    let found = rule_of(&["main", &frame, "leaf"]);
                     assert_eq!(found.map(|rule| rule.what), Some(rule.what), "{frame}");
                 }
             }
@@ -381,12 +378,5 @@ mod tests {
         assert!(has_words("futex_wait_[k]", "futex_wait"));
         assert!(has_words("void a.b.LockSupport.park(java.lang.Object)_[j]", "LockSupport.park"));
         assert!(!has_words("void a.b.LockSupport.parkNanos(long)_[j]", "LockSupport.park"));
-    }
-
-    /// If this fails, a server that executes poll on a CPU seems to wait.
-    #[test]
-    fn on_a_cpu_only_a_spun_lock_is_a_wait() {
-        assert!(rule_of(&["main", "ep_poll_[k]"], Picture::OnCpu).is_none());
-        assert!(rule_of(&["main", "native_queued_spin_lock_slowpath_[k]"], Picture::OnCpu).is_some());
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn intervals(distribution: &Distribution, out: &mut dyn Write, style:
 }
 
 /// `12.3 ms [12.1, 12.6]`: the unit is written once if all three share it.
-fn with_interval(value: &Value, low: &Value, high: Option<&Value>) -> String {
+pub(super) fn with_interval(value: &Value, low: &Value, high: Option<&Value>) -> String {
     let value = value.to_string();
     let unit = value.rsplit_once(' ').map(|(_, unit)| unit);
     // If one bound has another unit, both name theirs: `[888 us, 5.50]` would be ambiguous.

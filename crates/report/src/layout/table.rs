@@ -6,6 +6,7 @@ use findings::view::{Cell, Row, Table, Value};
 use units::Nanos;
 
 use super::line::plain;
+use super::percentiles::with_interval;
 use super::tables::{Form, Place, Side, layout_of};
 use crate::style::{Style, aligned, wrap};
 
@@ -112,13 +113,14 @@ fn formatted(cell: &Cell, place: &Place, used: usize, style: Style) -> String {
                 Form::Blank | Form::Bar(_) | Form::AlignedOrBlank => String::new(),
                 Form::AlignedOrNone if !because.is_empty() => "none ".to_owned(),
                 Form::Aligned | Form::AlignedOrNone => format!("{} ", style.absent()),
-                Form::Dash => "-".to_owned(),
+                Form::Dash | Form::Compact => "-".to_owned(),
                 _ => style.absent().to_owned(),
             };
         }
         Cell::TooFew { .. } => {
             return match place.form {
                 Form::Dash => "-".to_owned(),
+                Form::Compact => "too few".to_owned(),
                 _ => "too few ".to_owned(),
             };
         }
@@ -126,6 +128,9 @@ fn formatted(cell: &Cell, place: &Place, used: usize, style: Style) -> String {
             value
         }
     };
+    if let (Form::WithInterval, Cell::Interval { value, low, high }) = (place.form, cell) {
+        return with_interval(value, low, high.as_ref());
+    }
     let (before, after) = match cell {
         Cell::Above(_) if place.form == Form::Tight => (">", ""),
         Cell::Above(_) => ("> ", ""),
@@ -138,13 +143,18 @@ fn formatted(cell: &Cell, place: &Place, used: usize, style: Style) -> String {
         (Form::Whole, Value::Share(share)) => format!("{:.0} %", share * 100.0),
         (Form::DashZero, value) if value.magnitude() == Some(0.0) => return "-".to_owned(),
         (Form::With(words), value) => format!("{value}{words}"),
+        (Form::Tight, Value::CpuSeconds(_) | Value::CpuPercent(_)) => {
+            // One column is the gap to the column before.
+            fitting(value.to_string(), place.width.saturating_sub(1 + before.len() + after.len()))
+        }
         (Form::Bound, Value::CpuSeconds(error) | Value::CpuPercent(error)) => bound(*error),
         (Form::Cut, value) => {
-            let room = style.width.saturating_sub(used).max(20);
+            let to_the_end = style.width.saturating_sub(used).max(20);
+            let room = if place.width > 0 { place.width } else { to_the_end };
             return cut(&value.to_string(), room);
         }
         (Form::Clipped, value) => {
-            let room = style.width.saturating_sub(used).max(20);
+            let room = style.width.saturating_sub(used).max(9);
             return value.to_string().chars().take(room).collect();
         }
         (_, value) => value.to_string(),
@@ -161,6 +171,16 @@ fn bound(value: f64) -> String {
     let scale = 10f64.powi(places);
     // The subtraction removes floating-point noise, which would round up to one more.
     format!("{:.1$}", (value * scale - 1e-9).ceil() / scale, places as usize)
+}
+
+/// A number with as many of its decimals as there is room for.
+fn fitting(number: String, room: usize) -> String {
+    match (number.find('.'), number.parse::<f64>()) {
+        (Some(point), Ok(value)) if number.len() > room => {
+            format!("{value:.0$}", room.saturating_sub(point + 1))
+        }
+        _ => number,
+    }
 }
 
 /// Cuts `text` to at most `width` characters.
@@ -183,6 +203,19 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_the_decimals_that_fit() {
+        for (number, text) in [
+            ("0.005726", "0.00573"),
+            ("-0.005834", "-0.0058"),
+            ("100.0", "100.0"),
+            ("12345678.5", "12345678"),
+            ("7", "7"),
+        ] {
+            assert_eq!(fitting(number.to_owned(), 7), text);
+        }
+    }
 
     #[test]
     fn errors_are_rounded_up() {

@@ -1,6 +1,6 @@
 //! The positions of each table's columns on a line.
 
-use findings::view::Table;
+use findings::view::{Cell, Table};
 
 /// How a figure is formatted in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(super) enum Form {
     AlignedOrNone,
     /// As `Aligned`; blank if there is no figure.
     AlignedOrBlank,
+    /// A figure and its interval, where it has one.
+    WithInterval,
     /// A share without decimal places.
     Whole,
     /// A bar of this many cells.
@@ -27,9 +29,11 @@ pub(super) enum Form {
     With(&'static str),
     /// An error rounded up to two digits: it must not promise more than is known.
     Bound,
+    /// A figure that may be missing, in few columns.
+    Compact,
     /// A lower bound without a space after its sign.
     Tight,
-    /// Text to the end of the line, with a mark if it was cut.
+    /// Text within its column, or to the end of the line if that has no width, with a mark if it was cut.
     Cut,
     /// Text to the end of the line, cut without a mark.
     Clipped,
@@ -165,25 +169,27 @@ pub(super) fn layout_of(table: &Table) -> Layout {
                 left("text", "  ", 0).form(if table.id == "events" { Form::Wrapped } else { Form::Plain }),
             ])
         },
-        id => observed(id).unwrap_or_else(|| any(table)),
+        _ => observed(table).unwrap_or_else(|| any(table)),
     }
 }
 
 /// The tables of the observing verbs.
-fn observed(id: &str) -> Option<Layout> {
-    Some(match id {
+fn observed(table: &Table) -> Option<Layout> {
+    Some(match table.id.as_str() {
         "watch_times" => {
-            let mut places = vec![left("name", "", 18), right("requests", "", 12)];
-            places.extend(times(&["mean", "p50", "p95", "p99", "p99.9", "max"], 11, 2));
+            let mut places = vec![left("name", "", 20), right("requests", "", 8)];
+            places.extend(times(&["mean", "p50", "p95", "p99"], 10, 3));
+            places.extend(times(&["p99.9"], 10, 3).into_iter().map(|place| place.wider_than(92)));
+            places.extend(times(&["max"], 10, 3));
             Layout::new(places)
         }
         "watch_parts" => Layout {
             has_titles: false,
             ..Layout::new(vec![
                 left("part", "", 18),
-                left("share", "", 30).form(Form::Bar(30)),
+                left("share", "", 26).form(Form::Bar(26)),
                 right("share", " ", 8),
-                right("mean", " ", 24).form(Form::With(" per request")),
+                right("mean", " ", 22).form(Form::With(" per request")),
             ])
         },
         "watch_cost" => Layout {
@@ -201,17 +207,11 @@ fn observed(id: &str) -> Option<Layout> {
             right("pid", " ", 9).form(Form::Blank),
             left("cgroup", "  ", 0),
         ]),
-        "digests" => Layout::new(vec![
-            right("share", "", 8),
-            right("count", " ", 10),
-            right("mean", " ", 10).form(Form::Aligned),
-            right("cpu", "  ", 6).form(Form::Whole),
-            right("queue", " ", 6).form(Form::Whole),
-            right("block", " ", 6).form(Form::Whole),
-            right("loop", " ", 6).form(Form::Whole),
-            left("text", "  ", 0).form(Form::Clipped),
-        ]),
-        "frames" | "waits" | "sleepers" | "frame_changes" => return profiled(id),
+        "digests" | "digest_texts" | "sessions" | "peers" | "connections" | "sleeps" | "slow_reasons"
+        | "slowest" => return watched(table.id.as_str()),
+        "frames" | "matches" | "callers" | "callees" | "spins" | "waits" | "sleepers" | "frame_changes" => {
+            return profiled(table);
+        }
         "hiccups" => hiccups(),
         "jvm_series" => {
             let mut places = vec![left("series", "", 32).form(Form::OwnLine)];
@@ -225,19 +225,28 @@ fn observed(id: &str) -> Option<Layout> {
     })
 }
 
-/// The tables of profiles.
-fn profiled(id: &str) -> Option<Layout> {
-    Some(match id {
-        "frames" => Layout::new(vec![
-            right("own", "", 8),
-            right("total", "  ", 8),
+/// The tables of profiles. Shares of samples have their intervals next to them.
+fn profiled(table: &Table) -> Option<Layout> {
+    let is_interval = |cell: &Cell| matches!(cell, Cell::Interval { .. });
+    let is_sampled = table.rows.iter().flat_map(|row| &row.cells).any(is_interval);
+    let (width, form) = if is_sampled { (20, Form::WithInterval) } else { (8, Form::Plain) };
+    Some(match table.id.as_str() {
+        "frames" | "matches" => Layout::new(vec![
+            right("own", "", width).form(form),
+            right("total", "  ", width).form(form),
             left("frame", "  ", 0).form(Form::Cut),
         ]),
+        "callers" | "callees" => Layout::new(vec![
+            right("of_focus", "", width).form(form),
+            right("of_all", "  ", 8),
+            left("frame", "  ", 0).form(Form::Cut),
+        ]),
+        "spins" => Layout::new(vec![right("share", "", width).form(form), left("what", "  ", 0)]),
         "waits" => Layout::new(vec![
             left("kind", "", 8),
             right("time", " ", 13),
             right("share", "  ", 8),
-            right("share_of_busy", "  ", 8),
+            right("share_of_busy", "  ", 19),
             left("what", "  ", 0),
         ]),
         "sleepers" => Layout::new(vec![
@@ -250,8 +259,8 @@ fn profiled(id: &str) -> Option<Layout> {
         "frame_changes" => Layout::new(vec![
             right("before", "", 8),
             right("after", "  ", 8),
-            right("change", "  ", 9),
-            right("own_change", "  ", 7),
+            right("change", "  ", width.max(9)).form(form),
+            right("own_change", "  ", width.max(7)).form(form),
             left("frame", "  ", 0).form(Form::Cut),
         ]),
         _ => return None,
@@ -285,36 +294,109 @@ fn probes() -> Layout {
     }
 }
 
+/// As wide as the lines of `findings::hiccup_line`: 79 columns.
 fn hiccups() -> Layout {
-    let mut places = vec![right("meter", "", 10), right("ticks", " ", 10)];
+    let mut places = vec![right("meter", "", 10), right("ticks", " ", 7)];
     let times = ["p50", "p99", "p99.9", "p99.99", "max"];
-    places.extend(times.map(|id| right(id, " ", 9).form(Form::Dash)));
-    places.extend([right("over_1ms", " ", 6), right("over_10ms", " ", 6), right("over_100ms", " ", 7)]);
+    places.extend(times.map(|id| right(id, " ", 7).form(Form::Dash)));
+    places.extend([right("over_1ms", " ", 5), right("over_10ms", " ", 6), right("over_100ms", " ", 7)]);
     Layout { indent: "", ..Layout::new(places) }
 }
 
-/// The columns of both ways to split the time, in order: those that a table does not have are left out.
+/// The columns of both ways to split the time, in order: those that a table does not have are left out. Without those
+/// that only a wide terminal shows, the figures take 66 to 68 of 80 columns, and the command has the rest.
 fn cpu() -> Layout {
-    let figure = |id| right(id, "", 9).form(Form::Tight);
+    let figure = |id, width| right(id, "", width).form(Form::Tight);
     Layout {
         indent: "",
         ..Layout::new(vec![
-            right("user", "", 8),
+            right("user", "", 8).wider_than(100),
             right("pid", "", 8),
-            figure("in_user"),
-            figure("in_system"),
+            figure("in_user", 9),
+            figure("in_system", 9),
             right("split_error", "", 8).form(Form::Bound),
             right("ticks", "", 6),
-            figure("interrupts"),
-            figure("stolen"),
-            figure("total"),
+            figure("interrupts", 8).wider_than(100),
+            figure("stolen", 8),
+            figure("total", 8),
             right("error", "", 8).form(Form::Bound),
-            figure("wait"),
-            right("voluntary", "", 7).form(Form::Tight),
-            right("involuntary", "", 7).form(Form::Tight),
+            figure("wait", 8),
+            figure("voluntary", 7).wider_than(100),
+            figure("involuntary", 7).wider_than(100),
             left("command", "  ", 0).form(Form::Clipped),
         ])
     }
+}
+
+/// The tables of statements, users, clients, waits and slow requests.
+fn watched(id: &str) -> Option<Layout> {
+    let time = |id: &str| right(id, "", 8).form(Form::Compact);
+    Some(match id {
+        "digests" => Layout::new(vec![
+            right("n", "", 2),
+            right("share", " ", 7),
+            right("count", " ", 8),
+            right("rate", " ", 10),
+            time("mean"),
+            time("p50"),
+            time("p99"),
+            time("max"),
+            right("rows", " ", 6).form(Form::Dash),
+            right("affected", " ", 9).form(Form::Dash).wider_than(92),
+        ]),
+        "digest_texts" => Layout::new(vec![
+            right("n", "", 2),
+            right("cpu", " ", 6).form(Form::Whole),
+            right("queue", " ", 6).form(Form::Whole),
+            right("block", " ", 6).form(Form::Whole),
+            right("loop", " ", 6).form(Form::Whole).wider_than(92),
+            left("user", "  ", 14).form(Form::Cut).wider_than(92),
+            left("text", "  ", 0).form(Form::Cut),
+        ]),
+        "sessions" | "peers" | "connections" => {
+            let mut places = vec![
+                right("share", "", 7),
+                right("requests", " ", 9),
+                right("rate", " ", 10),
+                time("mean"),
+                time("p99"),
+                time("max"),
+                right("in", " ", 9).wider_than(110),
+                right("out", " ", 9).wider_than(110),
+                right("rows", " ", 6).form(Form::Dash).wider_than(92),
+                left("name", "  ", 21),
+            ];
+            if id == "connections" {
+                places.push(left("user", "  ", 0).form(Form::Dash).wider_than(92));
+            }
+            Layout::new(places)
+        }
+        "sleeps" => Layout::new(vec![
+            right("time", "", 10).form(Form::Aligned),
+            right("requests", " ", 9),
+            right("max", " ", 10).form(Form::Aligned),
+            left("call", "  ", 14),
+            left("target", " ", 0).form(Form::Clipped),
+        ]),
+        "slow_reasons" => Layout::new(vec![
+            right("requests", "", 9),
+            right("time", " ", 10).form(Form::Aligned),
+            right("share", " ", 6).form(Form::Whole),
+            left("part", "  ", 17),
+            left("what", " ", 0).form(Form::Clipped),
+        ]),
+        "slowest" => Layout::new(vec![
+            right("at", "", 8),
+            right("took", " ", 9).form(Form::Aligned),
+            right("share", " ", 6).form(Form::Whole),
+            left("part", "  ", 16),
+            left("what", " ", 28).form(Form::Cut).wider_than(100),
+            left("user", " ", 14).form(Form::Cut).wider_than(130),
+            left("peer", " ", 21).form(Form::Cut).wider_than(130),
+            left("text", " ", 0).form(Form::Cut),
+        ]),
+        _ => return None,
+    })
 }
 
 fn phases() -> Layout {
@@ -322,9 +404,11 @@ fn phases() -> Layout {
         left("phase", "", 12),
         left("owner", " ", 18),
         left("share", " ", 7).form(Form::Bar(7)).wider_than(100),
-        right("share", " ", 8).form(Form::Blank).title_pad(1),
+        right("share", "", 8).form(Form::Blank).title_pad(1),
     ];
-    places.extend(times(&["p50", "p90", "p99"], 10, 3));
+    // Exactly 80 columns with all that is shown at this width.
+    places.extend(times(&["p50"], 9, 3));
+    places.extend(times(&["p90", "p99"], 10, 3));
     places.extend(times(&["p99.9"], 10, 3).into_iter().map(|place| place.wider_than(92)));
     places.push(right("max", "", 10).form(Form::AlignedOrNone).title_pad(3));
     Layout { runs_on: true, ..Layout::new(places) }

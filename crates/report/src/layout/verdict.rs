@@ -96,6 +96,11 @@ pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, sty
     if kind == Subject::Search {
         return writeln!(out, "{}", style.verdict(verdict.word, head));
     }
+    if matches!(kind, Subject::Compare | Subject::Lab) {
+        // The word is about the arms; a colour that is about trust would be read as good or bad.
+        let lines = wrap(&format!("{head}: "), &plain(&verdict.summary, style), style.width);
+        return writeln!(out, "{}{}", style.strong(&head), &lines[head.len()..]);
+    }
     let mut summary = plain(&verdict.summary, style);
     if !verdict.not_made.is_empty() {
         summary.push_str("; not made: ");

@@ -5,6 +5,7 @@
 //! archive's
 //! paths, owners, modes, times, links and devices are ignored.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use record::RecordDir;
 use record::observation::watch::is_file_name;
 use tar::{Archive, Entry, EntryType};
 
-/// Enough for 20 times the requests that `explain` reads; a host that sends more is filling this disk on purpose.
+/// Enough for 60 times the requests that `explain` reads; a host that sends more is filling this disk on purpose.
 pub const MOST_BYTES: u64 = 4 << 30;
 
 /// A record has a log per class and part, some dozens of files.
@@ -41,8 +42,28 @@ pub fn unpack(archive: impl Read, folder: &Path) -> anyhow::Result<()> {
     ensure!(rest.limit() > 0, "the archive is larger than {} GiB", MOST_BYTES >> 30);
     let padding = io::copy(&mut rest.by_ref().take(MOST_PADDING), &mut io::sink())?;
     ensure!(padding < MOST_PADDING, "something follows the archive");
-    ensure!(folder.join("run.json").exists(), "the archive has no run.json");
+    ensure!(into.contains("run.json")?, "the archive has no run.json");
     Ok(())
+}
+
+/// Deletes the directory of an observer's record, which is in the directory of the run's.
+///
+/// # Errors
+///
+/// Errors of the system.
+pub fn discard(folder: &Path) -> anyhow::Result<()> {
+    let (run, name) = place(folder)?;
+    Ok(run.remove_directory(name)?)
+}
+
+/// The directory of the run's record, and the name of the observer's in it.
+///
+/// # Errors
+///
+/// When the run's cannot be opened.
+pub fn place(folder: &Path) -> anyhow::Result<(RecordDir, &OsStr)> {
+    let (run, name) = folder.parent().zip(folder.file_name()).context("a record has a directory")?;
+    Ok((RecordDir::open(run)?, name))
 }
 
 fn take(mut entry: Entry<'_, impl Read>, into: &RecordDir) -> anyhow::Result<()> {

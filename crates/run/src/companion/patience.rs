@@ -1,49 +1,76 @@
-//! A pipe from another process whose reads fail when too little data arrives for too long.
+//! A pipe from another process whose reads fail when a dialogue takes too long, or when the user ends it.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use units::Nanos;
 
-/// A pipe with a read timeout.
+/// A pipe whose reads wait only for a limited time.
 pub struct Patient<P> {
     pipe: P,
     patience: Nanos,
-    /// This many bytes must arrive within the patience.
-    portion: usize,
-    /// Time waited since the last full portion, and the bytes since then. Time between reads does not count.
+    /// Bytes per second that must arrive after the patience; `None` if nothing prolongs it.
+    rate: Option<u64>,
+    /// Set by the user to end the dialogue.
+    stop: Option<Arc<AtomicBool>>,
+    /// Time waited in this dialogue, and the bytes that arrived. Time between reads does not count.
     waited: Nanos,
-    came: usize,
+    came: u64,
 }
 
 impl<P: Read + AsFd> Patient<P> {
-    /// Waits at most `patience` for each `portion` bytes.
-    pub fn new(pipe: P, patience: Nanos, portion: usize) -> Patient<P> {
-        Patient { pipe, patience, portion, waited: Nanos(0), came: 0 }
+    /// Waits at most `patience` for all of a dialogue, the first of which begins here; setting `stop` ends it.
+    pub fn new(pipe: P, patience: Nanos, stop: Option<Arc<AtomicBool>>) -> Patient<P> {
+        Patient { pipe, patience, rate: None, stop, waited: Nanos::ZERO, came: 0 }
     }
 
-    /// From now on, `portion` bytes must arrive within the patience.
-    pub fn expect_portions(&mut self, portion: usize) {
-        (self.portion, self.waited, self.came) = (portion, Nanos(0), 0);
+    /// Begins another dialogue.
+    pub fn begin(&mut self, stop: Option<Arc<AtomicBool>>) {
+        (self.rate, self.stop, self.waited, self.came) = (None, stop, Nanos::ZERO, 0);
+    }
+
+    /// Begins a transfer of any length: after the patience, as many bytes as `rate` per second must have arrived.
+    pub fn begin_transfer(&mut self, rate: u64, stop: Option<Arc<AtomicBool>>) {
+        self.begin(stop);
+        self.rate = Some(rate);
+    }
+
+    fn left(&self) -> Nanos {
+        let earned = self.rate.map_or(0, |rate| u128::from(self.came) * 1_000_000_000 / u128::from(rate));
+        let earned = Nanos(u64::try_from(earned).unwrap_or(u64::MAX));
+        self.patience.saturating_add(earned).saturating_sub(self.waited)
     }
 
     fn wait(&mut self) -> io::Result<()> {
-        let left = self.patience.saturating_sub(self.waited);
-        let timeout = Timespec {
-            tv_sec: (left.0 / 1_000_000_000).cast_signed(),
-            tv_nsec: (left.0 % 1_000_000_000).cast_signed(),
-        };
-        let begun = clock::now();
-        let ready = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&timeout));
-        self.waited += clock::now().saturating_sub(begun);
-        match ready {
-            Ok(0) => {
-                Err(io::Error::new(ErrorKind::TimedOut, format!("no response within {}", self.patience)))
+        loop {
+            if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Err(io::Error::other("interrupted"));
             }
-            Err(Errno::INTR) => self.wait(),
-            ready => Ok(ready.map(drop)?),
+            let left = self.left();
+            if left == Nanos::ZERO {
+                let slow = self.rate.filter(|_| self.came > 0);
+                let words = match slow {
+                    Some(rate) => format!("slower than {} KiB/s", rate >> 10),
+                    None => format!("no response within {}", self.patience),
+                };
+                return Err(io::Error::new(ErrorKind::TimedOut, words));
+            }
+            let turn = left.min(TURN);
+            let timeout = Timespec {
+                tv_sec: (turn.0 / 1_000_000_000).cast_signed(),
+                tv_nsec: (turn.0 % 1_000_000_000).cast_signed(),
+            };
+            let begun = clock::now();
+            let ready = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&timeout));
+            self.waited += clock::now().saturating_sub(begun);
+            match ready {
+                Ok(0) | Err(Errno::INTR) => {}
+                ready => return Ok(ready.map(drop)?),
+            }
         }
     }
 }
@@ -52,13 +79,13 @@ impl<P: Read + AsFd> Read for Patient<P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.wait()?;
         let came = self.pipe.read(buffer)?;
-        self.came += came;
-        if self.came >= self.portion {
-            (self.waited, self.came) = (Nanos(0), 0);
-        }
+        self.came += came as u64;
         Ok(came)
     }
 }
+
+/// How often the user's wish is looked at.
+const TURN: Nanos = Nanos::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -70,7 +97,7 @@ mod tests {
     #[test]
     fn a_silent_pipe_is_given_up() {
         let (pipe, mut end) = io::pipe().unwrap();
-        let mut pipe = Patient::new(pipe, Nanos::from_millis(50), 4);
+        let mut pipe = Patient::new(pipe, Nanos::from_millis(50), None);
         end.write_all(b"abcd").unwrap();
         let mut buffer = [0; 8];
         assert_eq!(pipe.read(&mut buffer).unwrap(), 4);
@@ -78,23 +105,58 @@ mod tests {
         assert_eq!(pipe.read(&mut buffer).unwrap_err().kind(), ErrorKind::TimedOut);
         assert!(clock::now() - begun >= Nanos::from_millis(50));
         drop(end);
-        pipe.expect_portions(4);
+        pipe.begin(None);
         assert_eq!(pipe.read(&mut buffer).unwrap(), 0);
     }
 
-    /// A byte now and then is no progress.
+    /// If this fails, a host that sends a byte from time to time, or a line just before each deadline, delays a run
+    /// for hours.
     #[test]
     fn a_trickle_is_given_up() {
+        for is_transfer in [false, true] {
+            let (pipe, mut end) = io::pipe().unwrap();
+            let mut pipe = Patient::new(pipe, Nanos::from_millis(100), None);
+            if is_transfer {
+                pipe.begin_transfer(1_000_000, None);
+            }
+            let trickle = std::thread::spawn(move || {
+                while end.write_all(b"x").is_ok() {
+                    clock::sleep_until(clock::now() + Nanos::from_millis(10));
+                }
+            });
+            let ended = (0..100).find_map(|_| pipe.read(&mut [0; 8]).err());
+            assert_eq!(ended.map(|error| error.kind()), Some(ErrorKind::TimedOut));
+            drop(pipe);
+            trickle.join().unwrap();
+        }
+    }
+
+    /// Bytes that keep to the rate prolong the patience; a transfer of any length may arrive.
+    #[test]
+    fn a_transfer_that_keeps_its_rate_is_waited_for() {
         let (pipe, mut end) = io::pipe().unwrap();
-        let mut pipe = Patient::new(pipe, Nanos::from_millis(100), 1_000);
-        let trickle = std::thread::spawn(move || {
-            while end.write_all(b"x").is_ok() {
-                clock::sleep_until(clock::now() + Nanos::from_millis(10));
+        let mut pipe = Patient::new(pipe, Nanos::from_millis(50), None);
+        pipe.begin_transfer(1, None);
+        let sends = std::thread::spawn(move || {
+            for _ in 0..10 {
+                end.write_all(b"x").unwrap();
+                clock::sleep_until(clock::now() + Nanos::from_millis(20));
             }
         });
-        let ended = (0..100).find_map(|_| pipe.read(&mut [0; 8]).err());
-        assert_eq!(ended.map(|error| error.kind()), Some(ErrorKind::TimedOut));
-        drop(pipe);
-        trickle.join().unwrap();
+        let mut all = Vec::new();
+        pipe.read_to_end(&mut all).unwrap();
+        assert_eq!(all.len(), 10);
+        sends.join().unwrap();
+    }
+
+    /// If this fails, the first Ctrl-C is ignored while another host does not respond.
+    #[test]
+    fn the_user_ends_a_dialogue() {
+        let (pipe, _end) = io::pipe().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut pipe = Patient::new(pipe, Nanos::from_secs(3_600), Some(Arc::clone(&stop)));
+        let reads = std::thread::spawn(move || pipe.read(&mut [0; 8]).unwrap_err());
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(reads.join().unwrap().to_string(), "interrupted");
     }
 }

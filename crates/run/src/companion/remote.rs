@@ -4,10 +4,11 @@
 //! with its clock ([`super::wire`]); when its input ends it closes the record and sends it as an archive
 //! ([`super::archive`]). What it sends is bounded in size and in time, because the host is not trusted.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -26,12 +27,13 @@ const FIRST: usize = 16;
 const BETWEEN: usize = 3;
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long to wait for data; longer than an observer takes to close a large record.
+/// How long to wait in all for the dialogue before the run, for the readings of a second, and for the dialogue after the
+/// run, in which the observer closes its record; longer than it takes for a large one.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// What must arrive within that time: a line, or a part of the archive over a slow connection.
-const LINE_BYTES: usize = wire::LONGEST_LINE as usize;
-const ARCHIVE_BYTES: usize = 1 << 20;
+/// The lowest rate of the archive's transfer in bytes per second, after that time: a slow mobile connection. The
+/// largest archive takes at most 5 hours, and Ctrl-C ends it.
+const ARCHIVE_RATE: u64 = 256 << 10;
 
 /// The ssh command for an observer of `pid` on `host`. Nobody could reply to a prompt, so ssh runs in batch mode; a
 /// dead connection is given up after 15 s.
@@ -78,36 +80,44 @@ pub struct RemoteLink {
 }
 
 impl RemoteLink {
-    /// Compares the clocks, and repeats that every second until [`RemoteLink::finish`].
+    /// Compares the clocks, and repeats that every second until [`RemoteLink::finish`]. Setting `stop` ends the
+    /// dialogue before the run, and the fetching of the record after it.
     ///
     /// # Errors
     ///
-    /// When the other host does not respond.
+    /// When the other host does not respond in time, or `stop` is set.
     pub fn start(
         host: &str,
-        input: ChildStdin,
-        output: ChildStdout,
+        (input, output): (ChildStdin, ChildStdout),
         into: PathBuf,
+        stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<RemoteLink> {
-        let mut output = BufReader::new(Patient::new(output, PATIENCE, LINE_BYTES));
-        let folder = wire::line(&mut output)?.with_context(|| format!("{host} does not respond"))?;
+        let mut output = BufReader::new(Patient::new(output, PATIENCE, Some(Arc::clone(stop))));
+        let folder = wire::line(&mut output).with_context(|| format!("the observer on {host}"))?;
+        let folder = folder.with_context(|| format!("{host} closed the connection before the run"))?;
         let place = format!("{host}:{}/server", record::escape_text(&folder));
         let mut comparison = Comparison::new(input, output, place.clone());
         ensure!(comparison.compare(FIRST)?, "{host} closed its record before the run");
         let (over, is_over) = sync_channel(1);
+        let stop = Arc::clone(stop);
         let control = move || {
             let mut is_open = true;
             while is_open && is_over.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                // What ends the run must not lose the observer's record.
+                comparison.output.get_mut().begin(None);
                 is_open = comparison.compare(BETWEEN)?;
             }
+            // A signal that has ended the run does not end this; the second one ends the process.
+            let stop = (!stop.load(Ordering::Relaxed)).then_some(stop);
+            comparison.output.get_mut().begin(stop.clone());
             if is_open {
                 is_open = comparison.compare(FIRST)?;
             }
             let (readings, mut output) = comparison.close(is_open)?;
-            output.get_mut().expect_portions(ARCHIVE_BYTES);
+            output.get_mut().begin_transfer(ARCHIVE_RATE, stop);
             if let Err(error) = archive::unpack(output, &into) {
                 // The incomplete directory could be mistaken for a record.
-                let _ = fs::remove_dir_all(&into);
+                let _ = archive::discard(&into);
                 return Err(error
                     .context(format!("the observer's record could not be fetched; look for it at {place}")));
             }
@@ -186,7 +196,7 @@ impl<I: Write, O: BufRead> Comparison<I, O> {
 }
 
 fn line(output: &mut impl BufRead, place: &str) -> anyhow::Result<String> {
-    let line = wire::line(output).with_context(|| format!("{place} does not respond"))?;
+    let line = wire::line(output).with_context(|| format!("the observer at {place}"))?;
     line.with_context(|| format!("the connection was lost; the record is on the other host, at {place}"))
 }
 

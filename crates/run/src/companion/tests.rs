@@ -150,7 +150,7 @@ fn far_side(script: &str, folder: &Path) -> anyhow::Result<CompanionObserver> {
     );
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{respond} {script}"));
-    CompanionObserver::begin(command, Some("far".to_owned()), folder.to_owned())
+    CompanionObserver::begin(command, Some("far".to_owned()), folder.to_owned(), &Arc::default())
 }
 
 /// From start to finish, over pipes.
@@ -191,4 +191,45 @@ fn the_ready_line_is_not_the_last_message() {
     let text = format!("parallax: a note\n{}\n", Ready::now().line());
     assert_eq!(listen(text.as_bytes(), &begun), "a note");
     assert_eq!(has_begun.try_recv(), Ok(Ready::now()));
+}
+
+/// If this fails, an observer that ends is reported as one that hangs.
+#[test]
+fn an_observer_that_ends_at_once_is_reported_with_its_status() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "exit 3"]);
+    let folder = PathBuf::from("unused");
+    let ended = CompanionObserver::begin(command, Some("far".to_owned()), folder, &Arc::default());
+    let error = ended.err().unwrap().to_string();
+    assert_eq!(error, "on far: the observer ended without a message (exit status: 3)");
+}
+
+/// If this fails, Ctrl-C does not end a run that waits for another host.
+#[test]
+fn the_user_ends_the_wait_for_an_observer() {
+    let ready = Ready::now().line();
+    for script in ["exec sleep 1000".to_owned(), format!("echo '{ready}' >&2; exec sleep 1000")] {
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]);
+        let stop = Arc::new(AtomicBool::new(true));
+        let begun = CompanionObserver::begin(command, Some("far".to_owned()), PathBuf::from("unused"), &stop);
+        let error = format!("{:#}", begun.err().unwrap());
+        assert!(error.contains("interrupted"), "{error}");
+    }
+}
+
+/// If this fails, an owner of a parent directory makes root's observer write elsewhere.
+#[test]
+fn an_observer_starts_in_the_directory_of_the_record() {
+    let root = tempfile::tempdir().unwrap();
+    let run = root.path().join("run");
+    RecordDir::make(&run).unwrap();
+    let (mut command, _run) =
+        here(Some(Path::new("/bin/sh")), &["-c", "echo made > profile; true"], &[1], &run.join(PROFILE))
+            .unwrap();
+    std::fs::rename(&run, root.path().join("moved")).unwrap();
+    std::fs::create_dir(&run).unwrap();
+    assert!(command.status().unwrap().success());
+    assert_eq!(std::fs::read(root.path().join("moved/profile")).unwrap(), b"made\n");
+    assert!(!run.join("profile").exists());
 }

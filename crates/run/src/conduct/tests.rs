@@ -16,10 +16,14 @@ fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> RunPlan
         checkout_timeout: None,
         connect_timeout: None,
         request_timeout: None,
+        idle: 0,
+        connect_gap: units::Nanos::ZERO,
+        requests_per_connection: None,
     };
     RunPlan {
         load,
         pace: engine::Pace::default(),
+        warmup: None,
         window: seconds.map(Nanos::from_secs),
         request_limit,
         pool,
@@ -117,6 +121,8 @@ fn a_run_that_broke_says_so_in_its_record() {
     let controls = Controls::new(Arc::default());
     let prepared = prepared(SinkPlan::default());
     let mut keeper = Keeper {
+        accountant: None,
+        counted: None,
         document: opening_document(&prepared, BTreeMap::new(), &Environment::none()),
         thresholds: &prepared.thresholds,
         sinks: Sinks::open(&prepared.sinks).unwrap(),

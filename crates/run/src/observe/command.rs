@@ -8,7 +8,7 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
-use crate::record_mode::with_given_umask;
+use record::record_mode::with_given_umask;
 
 /// What to run.
 #[derive(Debug, Clone)]

@@ -1,20 +1,17 @@
 //! The CPU time of processes between exact instants.
 
-mod split;
-
 use std::collections::BTreeMap;
 
 use host::process::{CpuMeter, CpuSpan, Detail, Wanted};
+use metering::{Splitter, measured};
 use record::document::{EffectiveOption, MissingFact, OptionSource, State};
 use record::observation::ObservationBody;
 use record::observation::cpu::{CpuLine, CpuResults};
 use units::Nanos;
 
-pub use self::split::SplitBy;
-use self::split::Splitter;
 use super::keeper::{Keeper, Observed};
 use super::{Closing, Observer, Rhythm, Setting, conduct, state};
-use crate::measured;
+pub use metering::SplitBy;
 
 /// What to measure.
 #[derive(Debug, Clone)]

@@ -1,17 +1,20 @@
 //! Known disturbances on a known schedule, under a guard, and the record of what actually happened.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use host::disturb::{
-    DisturbError, Disturbance, Done, Effects, EpisodeReport, Guard, Over, Pause, PauseMethod, Program, Relay,
-    Victim, Work, Workers, conduct as disturb,
+    DisturbError, Disturbance, Done, Effects, EpisodeReport, Guard, Moment, Over, Pause, PauseMethod,
+    Program, Relay, Victim, Work, Workers, conduct as disturb,
 };
 use record::Event;
 use record::document::State;
 use record::observation::ObservationBody;
-use record::observation::disturb::{DisturbResults, EVENT, Episode, Over as WireOver, RelayAddresses, Span};
+use record::observation::disturb::{
+    BEGUN, DisturbResults, EVENT, Episode, Over as WireOver, RelayAddresses, Span,
+};
 use schedule::Episodes;
 use units::Nanos;
 
@@ -147,10 +150,15 @@ impl Observer for Disturbing<'_> {
     fn step(&mut self, _: bool) -> bool {
         let Some((mut disturbance, mut guard)) = self.underway.take() else { return true };
         let zero = self.account.keeper.zero();
-        let over = disturb(&self.episodes, zero, (&mut *disturbance, &mut guard), self.stop, &mut |report| {
-            // If nobody reads the output any more, the disturbance goes on.
-            let _ = (self.live)(DisturbEvent::Episode { report: &report, zero });
-            self.account.keep(&report);
+        let over = disturb(&self.episodes, zero, (&mut *disturbance, &mut guard), self.stop, &mut |moment| {
+            match moment {
+                Moment::Began { episode, at } => self.account.begin(&episode, at),
+                Moment::Over(report) => {
+                    // If nobody reads the output any more, the disturbance goes on.
+                    let _ = (self.live)(DisturbEvent::Episode { report: &report, zero });
+                    self.account.keep(&report);
+                }
+            }
         });
         // Undoes everything before anything else happens.
         drop(disturbance);
@@ -170,6 +178,16 @@ struct Account {
 }
 
 impl Account {
+    /// Adds that an episode has begun: if this process is killed in it, the record says so.
+    fn begin(&mut self, episode: &schedule::Episode, at: Nanos) {
+        let begin_ns = at.saturating_sub(self.keeper.zero()).0;
+        let intended = Span { begin_ns: episode.begin.0, end_ns: episode.end.map(|end| end.0) };
+        let real = Some(Span { begin_ns, end_ns: None });
+        let begun = Episode { n: episode.n, intended, real, facts: BTreeMap::new(), note: None };
+        let text = format!("{} in effect, and not seen to end", self.results.means);
+        self.keeper.event(&Event { disturbance: Some(begun), ..Event::new(begin_ns, BEGUN, text) });
+    }
+
     /// Adds an episode that has ended.
     fn keep(&mut self, report: &EpisodeReport) {
         let zero = self.keeper.zero();

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use findings::summarize_hiccups;
+use metering::{Continued, MeterPlan, Meters, Tally};
 use record::Durations;
 use record::document::State;
 use record::observation::ObservationBody;
@@ -11,7 +13,6 @@ use units::Nanos;
 use super::command::{MeasuredCommand, Running};
 use super::keeper::{Keeper, Observed};
 use super::{Closing, Observer, Rhythm, Setting, conduct, state};
-use crate::meters::{Continued, MeterPlan, Meters, Tally};
 
 /// What to measure.
 pub struct HiccupSpec {
@@ -161,7 +162,7 @@ impl<'a> Hiccups<'a> {
     fn start(&mut self, command: &MeasuredCommand) -> anyhow::Result<Nanos> {
         self.running = Some(Running::start(command)?);
         let now = clock::now();
-        let idle = self.all.hiccups();
+        let idle = hiccups(&self.all);
         self.all = Tally::new();
         self.each.iter_mut().for_each(|tally| *tally = Tally::new());
         let from = now - self.meters.zero();
@@ -181,9 +182,9 @@ impl<'a> Hiccups<'a> {
     }
 
     fn finish(mut self, state: State) -> (Observed, HiccupResults, Durations) {
-        self.results.all = self.all.hiccups();
+        self.results.all = hiccups(&self.all);
         let cpus = self.meters.cpus().map(|cpu| cpu.map(|cpu| cpu as u64));
-        let meters = cpus.zip(&self.each).map(|(cpu, tally)| Meter { cpu, saw: tally.hiccups() });
+        let meters = cpus.zip(&self.each).map(|(cpu, tally)| Meter { cpu, saw: hiccups(tally) });
         self.results.meters = meters.collect();
         let body = ObservationBody::Hiccup(Box::new(self.results.clone()));
         let elapsed = self.closed - self.meters.zero();
@@ -213,7 +214,7 @@ impl Observer for Hiccups<'_> {
         clock::sleep_until(to + SETTLE);
         let seen = self.meters.take(from, to);
         self.closed = to;
-        let line = seen.line();
+        let line = seen.line(summarize_hiccups);
         let names: Vec<String> = self.meters.cpus().flatten().map(|cpu| format!("hiccup-cpu{cpu}")).collect();
         let mut logs = vec![("hiccup", &seen.all.ticks)];
         logs.extend(names.iter().map(String::as_str).zip(seen.each.iter().map(|tally| &tally.ticks)));
@@ -223,4 +224,9 @@ impl Observer for Hiccups<'_> {
         self.each.iter_mut().zip(&seen.each).for_each(|(tally, seen)| tally.merge(seen));
         (self.live)(HiccupEvent::Interval { end: to - zero, line: &line })
     }
+}
+
+/// The figures of a tally for the record.
+fn hiccups(tally: &Tally) -> record::observation::hiccup::Hiccups {
+    tally.hiccups(&summarize_hiccups(&tally.ticks))
 }

@@ -92,6 +92,18 @@ impl Keeper {
         self.write(Nanos(event.at_ns), |writer| writer.event(event));
     }
 
+    /// Whether a record is kept.
+    pub fn is_kept(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Replaces the document's results while the observation is in progress; `at` is on the monotonic clock.
+    pub fn save(&mut self, at: Nanos, body: ObservationBody) {
+        let document = Observation { envelope: self.document.envelope.clone(), body };
+        let offset = at.saturating_sub(self.zero());
+        self.write(offset, |writer| writer.finish(&document));
+    }
+
     /// Closes the record; the last interval ended at the offset `elapsed`.
     pub fn finish(mut self, state: State, elapsed: Nanos, body: ObservationBody) -> Observed {
         self.document.state = state;

@@ -3,29 +3,30 @@
 use std::path::Path;
 
 use export::flame::FlameGraph;
+use export::pictures;
 use record::document::State;
-use record::observation::profile::{Picture, ProfiledProcess};
-use record::observation::{Observation, ObservationBody};
+use record::observation::ObservationBody;
+use record::observation::profile::Picture;
 use record::stacks::Stacks;
 use units::Nanos;
 use watch::profile::Profiler;
 
 use super::keeper::{Keeper, Observed};
-use super::{Closing, Observer, Rhythm, Setting, conduct, pictures};
+use super::{Closing, Observer, Rhythm, Setting, conduct};
 
 /// What to profile.
 #[derive(Debug, Clone)]
 pub struct ProfileSpec {
     /// The processes, with their children.
     pub pids: Vec<u32>,
-    /// Samples per second on each busy CPU.
+    /// Samples per second on each busy CPU, on average.
     pub rate: u32,
+    /// Functions that spin, besides the known ones.
+    pub spins: Vec<String>,
     /// `None`: until another parallax, which controls this one, requests the stop; that is then the regular end.
     pub duration: Option<Nanos>,
 }
 
-/// How often to look for new processes; names of a process that lives shorter are unknown.
-const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Profiles, and keeps the record. `ready` is called once the profile has begun.
@@ -49,7 +50,7 @@ pub fn observe(
         let mut profile = Profile {
             profiler,
             keeper,
-            look: from,
+            spins: &spec.spins,
             is_gone: false,
             is_stopped: false,
             notice: setting.environment.notice,
@@ -68,8 +69,7 @@ pub fn observe(
 struct Profile<'a> {
     profiler: Profiler,
     keeper: Keeper,
-    /// When to look for new processes next.
-    look: Nanos,
+    spins: &'a [String],
     is_gone: bool,
     is_stopped: bool,
     notice: &'a dyn Fn(&str),
@@ -77,11 +77,10 @@ struct Profile<'a> {
 
 impl Observer for Profile<'_> {
     fn due(&mut self, _: Nanos, _: Nanos) -> Nanos {
-        self.look
+        self.profiler.due()
     }
 
     fn step(&mut self, stopped: bool) -> bool {
-        self.look = clock::now() + LOOK_EVERY;
         self.is_gone = !self.profiler.look();
         self.is_stopped = stopped;
         self.is_gone || stopped
@@ -104,7 +103,7 @@ impl Profile<'_> {
     /// Resolves symbol names, draws the flame graphs, and closes the record.
     fn finish(self, state: State, elapsed: Nanos, folder: Option<&Path>) -> anyhow::Result<Observed> {
         let mut keeper = self.keeper;
-        let profile = match self.profiler.finish() {
+        let profile = match self.profiler.finish(self.spins) {
             Ok(profile) => profile,
             Err(error) => {
                 keeper.finish(State::Broken, elapsed, ObservationBody::Profile(Box::default()));
@@ -112,11 +111,11 @@ impl Profile<'_> {
             }
         };
         keeper.document.missing = profile.missing;
-        let subtitle = subtitle(&keeper.document, elapsed, &profile.results.processes);
+        let subtitle = pictures::subtitle(&keeper.document, elapsed, &profile.results.processes);
         let body = ObservationBody::Profile(Box::new(profile.results));
         let draw = |(picture, stacks): (Picture, &Stacks)| {
             folder.map_or(Ok(()), |folder| {
-                pictures::write(folder, FlameGraph { picture, subtitle: &subtitle }, stacks)
+                pictures::write(folder, FlameGraph { picture, subtitle: &subtitle, highlight: None }, stacks)
             })
         };
         let drawn = Picture::ALL.into_iter().zip(&profile.stacks).try_for_each(draw);
@@ -124,9 +123,4 @@ impl Profile<'_> {
         observed.damage = observed.damage.or(drawn.err());
         Ok(observed)
     }
-}
-
-fn subtitle(document: &Observation, length: Nanos, processes: &[ProfiledProcess]) -> String {
-    let name = processes.first().and_then(|process| process.name.as_deref()).unwrap_or("a process");
-    format!("{name}, {length} from {}", document.time.started)
 }

@@ -1,27 +1,29 @@
 //! Observes the requests of a running server from its kernel.
 
-mod class;
+mod scrape;
 mod served_file;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use findings::{SeenTimes, SeenWindow};
 use record::document::{Kept, MissingFact, State};
 use record::observation::ObservationBody;
-use record::observation::watch::{
-    Digest, Inexact, Losses, Preemptor, ProgramCost, Tier, WatchLine, WatchResults, WatchSubject,
-};
+use record::observation::watch::{Digest, Inexact, Losses, Preemptor, WatchLine, WatchResults, WatchSubject};
 use record::{Durations, Event, Served};
 use units::Nanos;
 use watch::kernel::CaptureSettings;
-use watch::{DigestSums, KnownRequests, Named, Session, Sums};
+use watch::{Budget, DigestSums, KnownRequests, Named, Seen, Session, Sums, Targets, Usages};
 
-pub use self::class::RequestClass;
+use self::scrape::ScrapeEndpoint;
 use self::served_file::ServedFile;
 use super::keeper::{Keeper, Observed};
 use super::{Closing, Observer, Rhythm, Setting, conduct};
 use crate::companion::CompanionObserver;
 use crate::requests_file::KeepRequests;
+use crate::values::ListenAddress;
+pub use watch::{PeerPattern, RequestClass, RequestFilter, StatementPattern};
 
 /// What to watch.
 pub struct WatchSpec {
@@ -37,6 +39,14 @@ pub struct WatchSpec {
     pub duration: Option<Nanos>,
     /// Which individual requests are kept.
     pub requests: KeepRequests,
+    /// Which requests are counted.
+    pub only: RequestFilter,
+    /// Requests that take longer at the server have their reasons kept.
+    pub slow: Nanos,
+    /// The most that watching may cost the server; `None`: everything is counted.
+    pub budget: Option<Budget>,
+    /// Where the figures are served for Prometheus.
+    pub prometheus: Option<ListenAddress>,
     /// Measures the cost of the eBPF programs.
     pub self_cost: bool,
     /// Also profiles the server, in a directory within that of the record.
@@ -74,17 +84,19 @@ pub struct WatchInterval<'a> {
 }
 
 impl WatchInterval<'_> {
-    /// The digests seen so far, by total time, largest first.
+    /// The digests with the most time so far, largest first.
     pub fn digests(&self) -> Vec<Digest> {
-        let mut digests = digests(self.session, self.digests);
-        digests.retain(|digest| digest.count > 0);
-        digests.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
-        digests
+        let mut totals: Vec<(u64, u32)> = self.digests.totals().map(|(id, _, sum)| (sum, id)).collect();
+        totals.sort_unstable_by(|a, b| b.cmp(a));
+        self.session.with_digests(|digests| {
+            let row = |(_, id)| self.digests.row(id, digests.text(dissect::DigestId(id)), &findings::times);
+            totals.into_iter().take(LIVE_DIGESTS).map(row).collect()
+        })
     }
 
     /// Threads that ran on a CPU while the server waited for one, by time, longest first; without control groups.
     pub fn preemptors(&self) -> Vec<Preemptor> {
-        preemptors(self.session)
+        self.session.preemptors()
     }
 
     /// The number of connections seen so far.
@@ -103,8 +115,14 @@ pub struct WatchObserved {
     pub profile: Option<anyhow::Result<PathBuf>>,
 }
 
+/// Digests that a live table shows: more than fit a screen.
+const LIVE_DIGESTS: usize = 100;
+
 /// How often /proc is searched for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
+
+/// What is missing in the record where a TLS library does not show plain text.
+const NAMES: &str = "names under TLS";
 
 /// What is missing in the record while /proc or the kernel cannot be read.
 const NEW_PLACES: &str = "new ports and processes";
@@ -117,7 +135,7 @@ const NEW_PLACES: &str = "new ports and processes";
 pub fn observe(spec: &WatchSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow::Result<WatchObserved> {
     setting.claim(|setting| {
         let profile = match setting.folder.filter(|_| spec.profile) {
-            Some(folder) => Some(profile(spec, folder, setting.environment.program)?),
+            Some(folder) => Some(profile(spec, folder, &setting)?),
             None => None,
         };
         let mut watching = match Watching::begin(spec, &setting, live) {
@@ -140,8 +158,9 @@ pub fn observe(spec: &WatchSpec, setting: Setting<'_>, live: Live<'_>) -> anyhow
 
 /// Also profiles the server. The profile starts before the watch, because nothing would drain the watch's ring buffer
 /// while the profile is being set up.
-fn profile(spec: &WatchSpec, folder: &Path, program: Option<&Path>) -> anyhow::Result<CompanionObserver> {
-    CompanionObserver::profile(&watch::find(&spec.named)?.roots, folder, program)
+fn profile(spec: &WatchSpec, folder: &Path, setting: &Setting<'_>) -> anyhow::Result<CompanionObserver> {
+    let roots = watch::find(&spec.named)?.roots;
+    CompanionObserver::profile(&roots, folder, setting.environment.program, setting.stop)
 }
 
 /// A server that is watched.
@@ -162,8 +181,19 @@ struct Watching<'a> {
     interval: Sums,
     total: Sums,
     digests: DigestSums,
+    usages: Usages,
+    targets: Targets,
+    scrape: Option<ScrapeEndpoint>,
+    /// Under a budget.
+    seen: Option<SeenTimes>,
+    /// When the tables of the record were last written, and how long that took.
+    saved: (Nanos, Nanos),
+    /// Requests that were just completed: their memory is used again.
+    done: Vec<Served>,
     /// Whether the server has ended.
     is_gone: bool,
+    /// Why the watch cannot go on.
+    failed: Option<anyhow::Error>,
     live: Live<'a>,
 }
 
@@ -171,6 +201,7 @@ impl<'a> Watching<'a> {
     /// Attaches, and begins the record.
     fn begin(spec: &'a WatchSpec, setting: &Setting<'_>, live: Live<'a>) -> anyhow::Result<Watching<'a>> {
         let own_cpu = host::process_cpu();
+        let listener = spec.prometheus.map(ScrapeEndpoint::bind).transpose()?;
         let mut session = Session::start(spec.named.clone(), &spec.settings, spec.known.clone())?;
         let mut missing = Vec::new();
         if spec.self_cost
@@ -185,15 +216,23 @@ impl<'a> Watching<'a> {
             let (what, why) = what.split_once(": ").unwrap_or((what, ""));
             MissingFact { what: what.to_owned(), why: why.to_owned() }
         }));
+        missing.extend(
+            session.unprobed().iter().map(|why| MissingFact { what: NAMES.to_owned(), why: why.clone() }),
+        );
         let zero = clock::now();
         let results = WatchResults {
-            subject: subject(spec, &session),
-            tier: tier(&session),
+            subject: session.subject(&spec.selection),
+            tier: session.tier(),
             ..WatchResults::default()
         };
         let body = ObservationBody::Watch(Box::new(results.clone()));
         let keeper = Keeper::begin(setting, body, missing, zero)?;
+        let started = unix_ns(&keeper.document.time.started);
+        let scrape = listener.map(|listener| ScrapeEndpoint::start(listener, started)).transpose()?;
         let ahead = keeper.document.host.monotonic_offset_ns.unwrap_or(0);
+        if let Some(budget) = spec.budget {
+            session.keep_budget(budget, Nanos(clock::now().0.saturating_add_signed(-ahead)))?;
+        }
         let mut watching = Watching {
             spec,
             session,
@@ -206,7 +245,14 @@ impl<'a> Watching<'a> {
             interval: Sums::new(spec.class.is_some()),
             total: Sums::new(spec.class.is_some()),
             digests: DigestSums::default(),
+            usages: Usages::new(spec.slow),
+            targets: Targets::default(),
+            scrape,
+            seen: spec.budget.map(|_| SeenTimes::new(Nanos(zero.0.saturating_add_signed(-ahead)))),
+            saved: (zero, Nanos::ZERO),
+            done: Vec::new(),
             is_gone: false,
+            failed: None,
             live,
         };
         watching.begin_served(setting.folder);
@@ -222,8 +268,41 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn add(&mut self, served: Vec<Served>) {
-        for served in served {
+    /// An instant of the kernel's clock.
+    fn of_kernel(&self, at: Nanos) -> Nanos {
+        Nanos(at.0.saturating_add_signed(-self.ahead))
+    }
+
+    /// Adds the requests that were completed since the last call, or the first part of them.
+    fn take(&mut self) -> anyhow::Result<()> {
+        let mut done = std::mem::take(&mut self.done);
+        let window = self.session.take(self.of_kernel(clock::now()), &mut done)?;
+        self.add_of(window, &mut done);
+        self.done = done;
+        Ok(())
+    }
+
+    /// Adds what was completed: requests of a window, if one has ended.
+    fn add_of(&mut self, window: Option<Seen>, done: &mut Vec<Served>) {
+        if window.is_some() {
+            self.note_everything();
+        }
+        self.add(done);
+        if let Some((window, seen)) = window.zip(self.seen.as_mut()) {
+            let Seen { from, until, stands_for, unanswered } = window;
+            seen.add_window(&SeenWindow { from, until, stands_for, unanswered }, self.spec.only.is_all());
+        }
+    }
+
+    /// Adds what was seen while everything was counted.
+    fn note_everything(&mut self) {
+        if let Some((seeing, seen)) = self.session.seeing().zip(self.seen.as_mut()) {
+            seen.add_everything(seeing.everything, seeing.everything_until);
+        }
+    }
+
+    fn add(&mut self, done: &mut Vec<Served>) {
+        for served in done.drain(..) {
             let mut served = served.later(self.ahead);
             // Requests read before the record began are not part of it.
             if served.read < self.keeper.zero() {
@@ -234,14 +313,27 @@ impl<'a> Watching<'a> {
                 let is_of = self.session.with_digests(|digests| class.is_of(register, digests.text(digest)));
                 served.class = served.class.filter(|_| is_of);
             }
+            if !self.is_counted(&served) {
+                self.results.left_out += 1;
+                continue;
+            }
             self.interval.add(&served);
+            self.seen.iter_mut().for_each(|seen| seen.add(&served));
             self.digests.add(&served);
+            let target = self.targets.of(&served);
+            self.usages.add(&served, target.as_ref());
             let Some(file) = &mut self.served else { continue };
             if let Err(error) = file.take(served) {
                 self.note_unkept(&error);
                 self.served.take().into_iter().for_each(ServedFile::abandon);
             }
         }
+    }
+
+    fn is_counted(&self, served: &Served) -> bool {
+        let only = &self.spec.only;
+        let digest = dissect::DigestId(served.digest);
+        only.is_all() || self.session.with_digests(|digests| only.has(served, digests.text(digest)))
     }
 
     fn note_unkept(&mut self, error: &anyhow::Error) {
@@ -252,7 +344,8 @@ impl<'a> Watching<'a> {
     /// Looks for new processes and ports of the server; false if it has ended.
     fn refresh(&mut self, now: Nanos) -> bool {
         let at = now - self.keeper.zero();
-        match self.session.refresh(Nanos(now.0.saturating_add_signed(-self.ahead))) {
+        self.targets.forget();
+        match self.session.refresh(self.of_kernel(now)) {
             Ok(true) => true,
             Ok(false) => {
                 self.keeper.event(&Event::new(at.0, "server_ended", "the server has ended".to_owned()));
@@ -294,11 +387,19 @@ impl<'a> Watching<'a> {
 
     fn finish(mut self, elapsed: Nanos) -> (Observed, WatchResults, BTreeMap<String, Durations>) {
         let kept = self.finish_served();
+        let pieces = self.session.losses().unattributed;
+        if pieces > 0 {
+            let why = format!(
+                "{pieces} pieces of plain text are of no known connection: the server passes OpenSSL its bytes in memory"
+            );
+            self.keeper.document.missing.push(MissingFact { what: NAMES.to_owned(), why });
+        }
+        self.keeper.document.missing.extend(self.scrape.as_ref().and_then(ScrapeEndpoint::failure));
         let name = |class| class_name(self.spec, class);
         let logs: BTreeMap<String, Durations> =
             self.total.logs(name).into_iter().map(|(name, durations)| (name, durations.clone())).collect();
-        let mut results = self.results;
-        results.subject = subject(self.spec, &self.session);
+        let mut results = std::mem::take(&mut self.results);
+        results.subject = self.session.subject(&self.spec.selection);
         results.subject.protocols = self.total.protocols();
         results.requests = self.total.requests;
         results.preempted = self.total.preempted;
@@ -307,13 +408,15 @@ impl<'a> Watching<'a> {
         results.response_bytes = self.total.response_bytes;
         results.parts_ns = self.total.parts_ns;
         results.classes = self.total.classes(name);
-        results.digests = digests(&self.session, &self.digests);
-        results.preemptors = preemptors(&self.session);
-        results.preemptors.iter_mut().for_each(|one| one.cgroup = watch::cgroup(one.pid));
-        results.self_cost = cost(&self.session);
+        self.set_tables(&mut results);
+        results.self_cost = self.session.cost();
         results.self_cpu_ns =
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
         results.missed = self.session.missed();
+        results.windows = self.session.windows();
+        if let Some((windows, seen)) = results.windows.as_mut().zip(self.seen.as_ref()) {
+            seen.estimate(windows);
+        }
         results.kept = kept;
         findings::summarize_watch(&mut results, &logs);
         let body = ObservationBody::Watch(Box::new(results.clone()));
@@ -335,32 +438,41 @@ impl<'a> Watching<'a> {
 impl Observer for Watching<'_> {
     /// No wake-ups from the kernel: one would cost the server more than the event itself.
     fn due(&mut self, now: Nanos, _: Nanos) -> Nanos {
-        now + self.session.patience()
+        let due = self.session.due(self.of_kernel(now));
+        Nanos(due.0.saturating_add_signed(self.ahead))
     }
 
     fn step(&mut self, stopped: bool) -> bool {
-        let served = self.session.take();
-        self.add(served);
+        if let Err(error) = self.take() {
+            self.failed.get_or_insert(error);
+        }
         let now = clock::now();
         if now >= self.refreshed + REFRESH {
             self.refreshed = now;
             self.is_gone = !self.refresh(now);
         }
-        stopped || self.is_gone
+        stopped || self.is_gone || self.failed.is_some()
     }
 
     fn close(&mut self, from: Nanos, to: Nanos, is_last: bool) -> anyhow::Result<()> {
         if is_last {
+            self.session.detach(self.of_kernel(clock::now()));
+            let mut done = Vec::new();
+            while self.session.take_rest(&mut done) {
+                self.add(&mut done);
+            }
             // The last write on each connection was the end of its response.
-            let served = self.session.finish();
-            self.add(served);
+            let window = self.session.finish(&mut done);
+            self.add_of(window, &mut done);
         }
+        self.note_everything();
         let (losses, inexact) = self.shortcomings();
         let (losses, inexact) = (losses.since(&self.results.losses), inexact.since(&self.results.inexact));
         let name = |class| class_name(self.spec, class);
         let mut line = self.interval.line((losses, inexact), name);
         line.connections = self.session.connections() - self.results.connections;
         self.results.connections += line.connections;
+        self.seen.iter_mut().for_each(|seen| seen.take_interval(&mut line));
         let logs = self.interval.logs(name);
         let logs: Vec<(&str, &Durations)> =
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
@@ -379,8 +491,12 @@ impl Observer for Watching<'_> {
             session: &self.session,
             digests: &self.digests,
         }));
+        self.scrape(&line, length);
+        if !is_last {
+            self.save_tables(to);
+        }
         self.interval.clear();
-        shown
+        self.failed.take().map_or(shown, Err)
     }
 }
 
@@ -388,47 +504,8 @@ fn class_name(spec: &WatchSpec, class: i64) -> String {
     spec.class.as_ref().map_or_else(String::new, |named| named.name(class))
 }
 
-fn digests(session: &Session, sums: &DigestSums) -> Vec<Digest> {
-    session.with_digests(|digests| sums.rows(|id| digests.text(dissect::DigestId(id))))
-}
-
-fn subject(spec: &WatchSpec, session: &Session) -> WatchSubject {
-    let found = session.found();
-    WatchSubject {
-        named: spec.selection.clone(),
-        pids: found.processes.iter().copied().take(1_000).collect(),
-        ports: found.ports.clone(),
-        comm: found.comm.clone(),
-        protocols: Vec::new(),
-    }
-}
-
-fn tier(session: &Session) -> Tier {
-    Tier { name: "btf_tracepoints".to_owned(), attached: session.attached() }
-}
-
-/// The preemptors, one row per process and name, the most time first; their control groups are not looked up.
-fn preemptors(session: &Session) -> Vec<Preemptor> {
-    let mut rows: BTreeMap<(u32, String), Preemptor> = BTreeMap::new();
-    for row in session.culprits() {
-        let comm = watch::comm_text(&row.comm);
-        let one = rows.entry((row.pid, comm.clone())).or_insert_with(|| Preemptor {
-            pid: row.pid,
-            comm,
-            cgroup: None,
-            time_ns: 0,
-            count: 0,
-        });
-        one.time_ns += row.time.0;
-        one.count += row.count;
-    }
-    let mut rows: Vec<Preemptor> = rows.into_values().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
-    rows
-}
-
-fn cost(session: &Session) -> Vec<ProgramCost> {
-    let cost =
-        |cost: watch::kernel::Cost| ProgramCost { name: cost.program, runs: cost.runs, ns: cost.time.0 };
-    session.cost().into_iter().map(cost).collect()
+/// Nanoseconds since the epoch of an instant of the record.
+fn unix_ns(started: &str) -> u64 {
+    let started = started.parse::<jiff::Timestamp>().unwrap_or_default();
+    u64::try_from(started.as_nanosecond()).unwrap_or(0)
 }

@@ -164,7 +164,18 @@ fn what_was_not_given_has_its_effective_value() {
     let names: Vec<_> = empty.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["insecure", "json", "keep-trying", "no-color", "no-record", "no-tui", "quiet", "verbose"]
+        [
+            "insecure",
+            "json",
+            "keep-trying",
+            "no-color",
+            "no-record",
+            "no-tui",
+            "prepared",
+            "quiet",
+            "server-account",
+            "verbose"
+        ]
     );
 }
 

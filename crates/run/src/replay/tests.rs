@@ -45,6 +45,20 @@ const LOG: &str = r#"10.0.0.1 - ann [10/Oct/2026:13:55:36 +0000] "GET /a?x=1 HTT
 10.0.0.1 - - [10/Oct/2026:13:55:39 +0000] "GET http://evil.example/c HTTP/1.1" 200 0
 "#;
 
+/// If this fails, a log that begins with a request that was none is replayed by its times alone: each request goes to
+/// the URL of the command line.
+#[test]
+fn a_recording_may_begin_with_lines_without_a_request() {
+    let other = LOG.lines().nth(3).unwrap();
+    let empty = other.replace(r"\x16\x03", "-");
+    let log = format!("{other}\n{empty}\n{}\n", LOG.lines().nth(4).unwrap().replace("BREW", "GET"));
+    check(&[], &log, &["0 GET /pot"], &[("unreadable", 2)]);
+    let json = r#"{"time":1,"message":"started"}
+{"time":2,"path":"/a"}
+"#;
+    check(&[], json, &["0 GET /a"], &[("unreadable", 1)]);
+}
+
 /// If this fails, a replay of a production log repeats its users' orders, or sends requests to the servers named in the
 /// log.
 #[test]
@@ -61,9 +75,48 @@ fn an_access_log_is_replayed_with_its_paths_and_without_what_changes_a_server() 
     );
 }
 
+/// The same requests in the logs of nginx 1.22.1 and Apache 2.4.71, sent as raw bytes: a quote and backslashes, UTF-8
+/// and a byte that is not, a tab, a handshake of TLS (of which Apache logs nothing), UTF-8, and a control character.
+const ESCAPED: [(&str, u64); 2] = [
+    (
+        r#"127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /q\x22uote?a=\x5Cx22&b=\x5C\x5C HTTP/1.1" 200 2 "-" "a \x22quoted\x22 agent"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /\xC3\xA4?q=\xFF HTTP/1.1" 200 2 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /t\x09ab HTTP/1.1" 400 157 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "\x16\x03\x01\x05\xA8\x01\x00" 400 157 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /\xC3\xB6 HTTP/1.1" 200 2 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /d\x7Fel HTTP/1.1" 400 157 "-" "-"
+"#,
+        3,
+    ),
+    (
+        r#"127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /q\"uote?a=\\x22&b=\\\\ HTTP/1.1" 404 416 "-" "a \"quoted\" agent"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /\xc3\xa4?q=\xff HTTP/1.1" 404 416 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /t ab" 400 448 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /\xc3\xb6 HTTP/1.1" 404 416 "-" "-"
+127.0.0.1 - - [25/Nov/2026:22:58:11 +0000] "GET /d\x7fel HTTP/1.1" 400 448 "-" "-"
+"#,
+        2,
+    ),
+];
+
+/// If this fails, a replay requests other paths than the clients did, or ends a path at a quote within it.
+#[test]
+fn escapes_of_web_servers_are_decoded() {
+    for (log, unreadable) in ESCAPED {
+        let sent = ["0 GET /q%22uote?a=%5Cx22&b=%5C%5C", "333 GET /%C3%A4?q=%FF", "666 GET /%C3%B6"];
+        check(&[], log, &sent, &[("unreadable", unreadable)]);
+        let left_out = [("filter", 2), ("unreadable", unreadable)];
+        check(&["--replay-filter", "^/ö$"], log, &["0 GET /%C3%B6"], &left_out);
+    }
+    // A backslash that begins no escape is itself; without a closing quote the line was cut off.
+    let cut = r#"1.1.1.1 - - [25/Nov/2026:22:00:00 +0000] "GET /a\q\xZZ HTTP/1.1" 200 2
+1.1.1.1 - - [25/Nov/2026:22:00:01 +0000] "GET /b\"#;
+    check(&[], cut, &["0 GET /a%5Cq%5CxZZ"], &[("unreadable", 1)]);
+}
+
 #[test]
 fn json_lines_have_methods_headers_and_bodies() {
-    let lines = r#"{"ts": 1.5, "path": "/a", "headers": {"X-Id": "7", "Cookie": "s=1", "Host": "evil.example"}}
+    let lines = r#"{"ts": 1.5, "path": "/a", "headers": {"X-Id": "7", "Cookie": "s=1", "X-Api-Key": "k", "Host": "evil.example"}}
 {"ts": 2.5, "method": "post", "url": "https://evil.example/b?c#d", "body": {"n": 1}}
 {"ts": 2.0, "request": "GET /nginx HTTP/1.1"}
 {"ts": 3.0}
@@ -76,7 +129,7 @@ fn json_lines_have_methods_headers_and_bodies() {
     let facts = check(
         &kept,
         lines,
-        &["0 GET /a Cookie=s=1 X-Id=7"],
+        &["0 GET /a Cookie=s=1 X-Api-Key=k X-Id=7"],
         &[("filter", 1), ("method POST", 1), ("unreadable", 1)],
     );
     assert_eq!(facts.without_credentials, 0);

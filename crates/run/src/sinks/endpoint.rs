@@ -20,6 +20,36 @@ use tokio::time;
 
 use super::state::State;
 
+/// What a scraper gets.
+pub(crate) trait Scraped: Send + Sync + 'static {
+    /// The figures so far; `None` before there are any.
+    fn text(&self, form: Form) -> Option<String>;
+    /// The figures are final.
+    fn has_ended(&self) -> bool;
+    /// Nothing is served any more.
+    fn is_over(&self) -> bool;
+    /// The final figures were served.
+    fn close(&self);
+}
+
+impl Scraped for State {
+    fn text(&self, form: Form) -> Option<String> {
+        self.snapshot(|snapshot| prometheus::render(snapshot, form))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ends_within(Duration::ZERO)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over_within(Duration::ZERO)
+    }
+
+    fn close(&self) {
+        State::close(self);
+    }
+}
+
 /// There are few scrapers. Connections beyond this number are closed.
 const MOST_PEERS: usize = 16;
 
@@ -36,7 +66,7 @@ const NAP: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// When the address is in use, or is not an address of this host.
-pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let open = || format!("cannot listen on {address}; use another address for --prometheus");
     let listener = TcpListener::bind(address).with_context(open)?;
     listener.set_nonblocking(true).with_context(open)?;
@@ -44,14 +74,14 @@ pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// Serves until the run is over: its end, or one more scrape after that if configured.
-pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), String> {
+pub(crate) fn serve<S: Scraped>(listener: TcpListener, state: &Arc<S>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("nothing was served: {error}"))?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener);
         let listener = listener.map_err(|error| format!("nothing was served: {error}"))?;
         let peers = Arc::new(());
-        while !state.is_over_within(Duration::ZERO) {
+        while !state.is_over() {
             let Ok(accepted) = time::timeout(NAP, listener.accept()).await else { continue };
             let Ok((stream, _)) = accepted else {
                 // Out of descriptors, or the peer has gone: an immediate retry would not help.
@@ -66,8 +96,8 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
             tokio::spawn(async move {
                 let has_all = AtomicBool::new(false);
                 let respond = service_fn(|request| {
-                    let ended = state.ends_within(Duration::ZERO);
-                    let respond = respond(&request, is_local, &state);
+                    let ended = state.has_ended();
+                    let respond = respond(&request, is_local, &*state);
                     let is_whole = request.method() == Method::GET && respond.status() == StatusCode::OK;
                     has_all.store(ended && is_whole, Ordering::Relaxed);
                     async move { Ok::<_, Infallible>(respond) }
@@ -91,7 +121,7 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
     })
 }
 
-fn respond(request: &Request<Incoming>, is_local: bool, state: &State) -> Response<Full<Bytes>> {
+fn respond(request: &Request<Incoming>, is_local: bool, state: &impl Scraped) -> Response<Full<Bytes>> {
     // A web page open on this host can reach loopback under a host name of its choice (DNS rebinding).
     if is_local && !request.headers().get_all(HOST).iter().all(names_this_host) {
         return plain(StatusCode::FORBIDDEN, "this is served under a name of this host only\n");
@@ -106,9 +136,9 @@ fn respond(request: &Request<Incoming>, is_local: bool, state: &State) -> Respon
     }
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let form = Form::accepted(accept);
-    match state.snapshot(|snapshot| prometheus::render(snapshot, form)) {
+    match state.text(form) {
         Some(text) => typed(StatusCode::OK, form.content_type(), text),
-        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not started\n"),
+        None => plain(StatusCode::SERVICE_UNAVAILABLE, "there are no figures yet\n"),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     };
     ensure!(
         matches!(scheme, "http" | "https"),
-        "--otlp uses HTTP, not `{scheme}`; write for example http://127.0.0.1:4318"
+        "--otlp uses HTTP, and `{shown}` does not; write for example http://127.0.0.1:4318"
     );
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     ensure!(!authority.is_empty(), "--otlp `{shown}` has no host; write for example http://127.0.0.1:4318");
@@ -32,8 +32,9 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     } else {
         text.to_owned()
     };
+    let uri = ureq::http::Uri::try_from(url.as_str());
     ensure!(
-        ureq::http::Uri::try_from(url.as_str()).is_ok(),
+        uri.is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty())),
         "--otlp `{shown}` is not a URL; write for example http://127.0.0.1:4318"
     );
     Ok(url)
@@ -74,6 +75,8 @@ impl Pushes {
         let error = match agent.post(url).send_json(&body) {
             Ok(answer) if answer.status().is_success() => return,
             Ok(answer) => format!("{} responded {}", secrets::url(url), answer.status()),
+            // Its message has the URL, as it was understood.
+            Err(ureq::Error::BadUri(_)) => format!("{} is not a URL", secrets::url(url)),
             Err(error) => {
                 let shown = secrets::url(url);
                 format!("{shown}: {}", error.to_string().replace(url, &shown))
@@ -98,9 +101,13 @@ mod tests {
             assert_eq!(url(text).unwrap(), expected);
         }
         // If this fails, a typing error prints a password on the screen.
-        for text in
-            ["ftp://u:hunter2@host", "u:hunter2@host", "http://u:hunter2@h o/", "http:///?key=hunter2"]
-        {
+        for text in [
+            "ftp://u:hunter2@host",
+            "u:hunter2@host",
+            "http://u:hunter2@h o/",
+            "http:///?key=hunter2",
+            "http://u:hunter2@/v1#a",
+        ] {
             let error = url(text).unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");
         }

@@ -293,6 +293,42 @@ fn pushes_reach_a_collector_and_those_that_do_not_are_told() {
     collector.join().unwrap();
 }
 
+/// If this fails, a collector that is down prints the password of its URL.
+#[test]
+fn a_push_that_fails_shows_no_credentials() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let echoes = thread::spawn(move || {
+        for status in ["500 hunter2", "302 Found\r\nLocation: http://u:hunter2@h/", "hunter2 is no status"] {
+            let (mut stream, _) = listener.accept().unwrap();
+            read_body(&mut stream);
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 7\r\nConnection: close\r\n\r\nhunter2")
+                .unwrap();
+        }
+    });
+    let credentials = |address| format!("http://user:hunter2@{address}/v1/hunter2?api_key=hunter2#hunter2");
+    let of_server = credentials(address);
+    for (url, words) in [
+        (&of_server, "500 Internal Server Error"),
+        (&of_server, "302 Found"),
+        (&of_server, ": "),
+        (&credentials(free()), "refused"),
+        (&credentials(SocketAddr::from(([127, 0, 0, 1], 0))), ": "),
+        (&"http://user:hunter2@no.invalid/?api_key=hunter2".to_owned(), ": "),
+    ] {
+        let plan =
+            SinkPlan { otlp: Some(url.clone()), otlp_interval: Nanos::from_secs(60), ..SinkPlan::default() };
+        let mut sinks = Sinks::open(&plan).unwrap();
+        begin(&sinks);
+        feed(&mut sinks, 1);
+        let text = sinks.finish(&|| false, &|_| {}).join("\n");
+        assert!(text.starts_with("--otlp: 1 of 1 pushes failed; the first error: http://"), "{text}");
+        assert!(text.contains(words) && text.contains("(redacted)@"), "{words}: {text}");
+        assert!(!text.contains("hunter2") && !text.contains("user"), "{text}");
+    }
+    echoes.join().unwrap();
+}
+
 fn read_body(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     let mut part = [0; 4096];

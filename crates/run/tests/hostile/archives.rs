@@ -27,7 +27,7 @@ const NAMES: [&str; 10] = [
 /// Extracts into a folder next to a file that must not change.
 pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
     let root = root.to_owned();
-    fs::write(root.join("outside"), "mine").expect("the test's folder can be written");
+    put_outside(&root);
     Box::new(move |draw| {
         let archive = archive(draw);
         let folder = root.join("folder");
@@ -65,7 +65,13 @@ pub fn archive(draw: &mut Draw) -> Vec<u8> {
     bytes
 }
 
-fn check(root: &Path, folder: &Path, most: u64) {
+/// Writes the file that must not change.
+pub fn put_outside(root: &Path) {
+    fs::write(root.join("outside"), "mine").expect("the test's folder can be written");
+}
+
+/// Checks that nothing was written but files of a record in `folder`, which have at most `most` bytes together.
+pub fn check(root: &Path, folder: &Path, most: u64) {
     let names: Vec<_> = fs::read_dir(root).expect("the test's folder is there").flatten().collect();
     assert!(names.iter().all(|name| name.path() == folder || name.file_name() == "outside"), "{names:?}");
     assert_eq!(fs::read(root.join("outside")).expect("it is there"), b"mine");

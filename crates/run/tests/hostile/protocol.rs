@@ -14,9 +14,14 @@ const MOST_EXCHANGES: usize = 1_000;
 
 /// Compares clocks until the far side closes its record, and unpacks what follows.
 pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
-    let folder = root.join("folder");
+    let (root, folder) = (root.to_owned(), root.join("folder"));
+    archives::put_outside(&root);
     Box::new(move |draw| {
         let sent = sent(draw);
+        // Its messages are read as lines too, each of which may be that it is ready.
+        for line in String::from_utf8_lossy(&sent).lines() {
+            let _ = wire::Ready::read(line);
+        }
         let mut output = &sent[..];
         let Ok(Some(place)) = wire::line(&mut output) else { return };
         assert!(place.len() as u64 <= 3 * wire::LONGEST_LINE, "{} bytes", place.len());
@@ -37,6 +42,7 @@ pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
             assert!(pair[0].at_ns < pair[1].at_ns);
         }
         let _ = archive::unpack(rest, &folder);
+        archives::check(&root, &folder, sent.len() as u64);
         let _ = std::fs::remove_dir_all(&folder);
     })
 }

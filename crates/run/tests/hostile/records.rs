@@ -1,12 +1,18 @@
-//! Folders of records: the golden ones, damaged, with links, pipes and huge files in place of files.
+//! Folders of records of every kind: the golden ones and those under `seeds`, damaged, with links, pipes and huge files
+//! in place of files. What can be read is also reported, and explained: a damaged client with a good server and the
+//! reverse, and both with a damaged record of what else happened on the host.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use explain::{Client, HostRecord, Server};
 use export::{requests, served};
+use findings::view::View;
+use findings::{RunRecord, WatchQuery};
 use record::{Carried, KeptRequest, Phase, Timeline, TwoClocks};
+use report::Style;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use units::Nanos;
 
@@ -18,17 +24,24 @@ type Files = BTreeMap<String, Vec<u8>>;
 /// Reads folder after folder, next to a file that must not be read through a link.
 pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
     let root = root.to_owned();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats/golden");
+    let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let golden = ["run", "run-1.1", "jvm"].map(|name| crate_root.join("../../formats/golden").join(name));
+    let seed = |name| crate_root.join("tests/hostile/seeds").join(name);
+    let seeds = ["search", "import", "drive", "watch", "cpu", "profile", "hiccup", "disturb"].map(seed);
+    let good = Good {
+        client: client(&seed("drive")).expect("the seed is a record"),
+        server: server(&seed("watch")).expect("the seed is a record"),
+    };
     let mut bases: Vec<(PathBuf, Files)> = Vec::new();
-    for name in ["run", "run-1.1", "jvm"] {
-        let folder = root.join(name);
+    for from in golden.iter().chain(&seeds) {
+        let folder = root.join(from.file_name().expect("each has a name"));
         fs::create_dir(&folder).expect("the test's folder can be written");
         let mut files = Files::new();
-        for file in fs::read_dir(golden.join(name)).expect("the golden records are there").flatten() {
+        for file in fs::read_dir(from).expect("the records are there").flatten() {
             let bytes = fs::read(file.path()).expect("a golden file can be read");
             files.insert(file.file_name().to_string_lossy().into_owned(), bytes);
         }
-        files.insert("requests.parquet".to_owned(), requests_file(&root));
+        files.entry("requests.parquet".to_owned()).or_insert_with(|| requests_file(&root));
         files.insert("clock.json".to_owned(), clock(&root));
         files.iter().for_each(|(name, bytes)| fs::write(folder.join(name), bytes).expect("there is room"));
         bases.push((folder, files));
@@ -42,8 +55,13 @@ pub fn fuzzer(root: &Path) -> Box<dyn FnMut(&mut Draw)> {
             changed.push(name);
         }
         read(folder);
-        let names = fs::read_dir(folder).expect("it is there").count();
-        assert!(names <= files.len(), "a reader has made a file");
+        if draw.below(4) == 0 {
+            explained(folder, &good);
+        }
+        let others = fs::read_dir(folder).expect("it is there").flatten();
+        let others: Vec<_> =
+            others.filter(|file| !files.contains_key(&*file.file_name().to_string_lossy())).collect();
+        assert!(others.is_empty(), "a reader has made {others:?}");
         for name in changed {
             let path = folder.join(name);
             let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
@@ -71,14 +89,25 @@ fn damage(path: &Path, mut bytes: Vec<u8>, draw: &mut Draw) {
 fn read(folder: &Path) {
     let _ = record::kind_of(folder);
     let _ = record::import::is_import(folder);
-    let _ = record::import::read_import(folder);
-    let _ = record::search::read_search(folder);
+    if let Ok(import) = record::import::read_import(folder) {
+        report(&findings::import_view(&import, folder));
+    }
+    if let Ok(search) = record::search::read_search(folder) {
+        report(&findings::search_view(&search, Some(folder)));
+    }
     let _ = record::read_seconds(folder);
-    let _ = record::read_observation(folder);
+    if let Ok(observed) = record::read_observation(folder) {
+        let _ = findings::observation_view(&observed, &WatchQuery::default()).map(|view| report(&view));
+    }
+    for picture in ["on-cpu", "off-cpu", "run-queue"] {
+        let _ = export::pictures::read(&folder.join(picture).with_extension("collapsed"));
+    }
     let _ = TwoClocks::read(folder).map(|clocks| clocks.map(|clocks| clocks.contradicts_itself()));
     let _ = run::record_lock::is_running(folder);
     if let Ok(recording) = record::read(folder) {
-        let _ = findings::rebuild(recording);
+        let rebuilt = findings::rebuild(recording);
+        let run = RunRecord { document: &rebuilt.document, seconds: &rebuilt.seconds, folder: Some(folder) };
+        report(&findings::run_view(&run));
     }
     if let Ok(Some(file)) = record::open_file(&folder.join("requests.parquet")) {
         let _ =
@@ -87,6 +116,48 @@ fn read(folder: &Path) {
     if let Ok(Some(file)) = record::open_file(&folder.join("requests.parquet")) {
         let _ = served::read(file, 1_000, Nanos(0), drop);
     }
+}
+
+/// Records of one run that can be joined.
+struct Good {
+    client: Client,
+    server: Server,
+}
+
+fn client(folder: &Path) -> Option<Client> {
+    let recording = record::read(folder).ok()?;
+    let requests = record::open_file(&folder.join("requests.parquet")).ok()?;
+    Client::read(recording, requests, "client".to_owned()).ok()
+}
+
+fn server(folder: &Path) -> Option<Server> {
+    let observed = record::read_observation(folder).ok()?;
+    let served = record::open_file(&folder.join("served.parquet")).ok()?;
+    Server::read(observed, served, TwoClocks::read(folder).ok()?, "server".to_owned()).ok()
+}
+
+/// Explains with this record in place of a good one, or next to them, as `parallax explain` does.
+fn explained(folder: &Path, good: &Good) {
+    let (client, server) = match record::kind_of(folder).as_deref() {
+        Ok("drive") => (client(folder), Some(good.server.clone())),
+        Ok("watch") => (None, server(folder)),
+        _ => (None, Some(good.server.clone())),
+    };
+    let Some(server) = server else { return };
+    let host = record::read_observation(folder).ok();
+    let host = host.map(|observed| HostRecord { observed, name: "host".to_owned() });
+    let client = client.as_ref().unwrap_or(&good.client);
+    let explanation = explain::explain(client, vec![server], host.as_slice());
+    report(&explain::view(&explanation));
+}
+
+/// Every line fits on a terminal that cannot be moved by what a record contains.
+fn report(view: &View) {
+    let mut text = Vec::new();
+    let style = Style { colour: false, unicode: true, width: 100, details: true };
+    report::text(view, &mut text, style).expect("memory takes what is written");
+    let is_control = |byte: &u8| *byte < b' ' && *byte != b'\n';
+    assert!(!text.iter().any(is_control), "{}", String::from_utf8_lossy(&text).escape_debug());
 }
 
 fn clock(root: &Path) -> Vec<u8> {

@@ -4,6 +4,7 @@ mod formats;
 mod journeys;
 mod mistakes;
 mod reading;
+mod transactions;
 
 use std::collections::BTreeMap;
 use std::io;

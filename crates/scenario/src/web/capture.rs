@@ -3,6 +3,8 @@
 //! Everything here is bounded: the response by how much of it was kept, a value by [`VALUE_BYTES`], the time by regular
 //! expressions without backtracking.
 
+use std::fmt;
+
 use codec::FailedCheck;
 use codec::web::ReceivedResponse;
 use regex::bytes::Regex;
@@ -125,14 +127,7 @@ impl Look {
     /// The failed check: the condition does not hold for `response`.
     #[cold]
     pub(crate) fn failed(&self, response: &ReceivedResponse) -> FailedCheck {
-        let expected = match &self.wanted {
-            Wanted::Equals(value) => value.to_string(),
-            Wanted::Matches(regex) => format!("to match `{regex}`"),
-            Wanted::Contains(part) => format!("to contain `{part}`"),
-            Wanted::Exists(true) => "to exist".to_owned(),
-            Wanted::Exists(false) => "not to exist".to_owned(),
-        };
-        self.at.failed(&expected, response)
+        self.at.failed(&self.wanted.to_string(), response)
     }
 
     pub(crate) fn holds(&self, response: &ReceivedResponse) -> bool {
@@ -140,22 +135,41 @@ impl Look {
             (Wanted::Exists(wanted), From::Json(pointer)) => {
                 in_json(pointer, response).is_ok_and(|found| found.is_some() == *wanted)
             }
-            (Wanted::Exists(wanted), at) => at.text(response).is_some() == *wanted,
             (Wanted::Matches(regex), From::Body) => regex.is_match(&response.body),
-            (Wanted::Matches(regex), at) => {
-                at.text(response).is_some_and(|text| regex.is_match(text.as_bytes()))
-            }
-            (Wanted::Contains(part), at) => at.text(response).is_some_and(|text| text.contains(part)),
             (Wanted::Equals(wanted), From::Json(pointer)) => {
                 let found = in_json(pointer, response).ok().flatten();
                 found
                     .and_then(|found| serde_json::from_str(found.get()).ok())
                     .is_some_and(|found| same(&found, wanted))
             }
-            (Wanted::Equals(wanted), at) => {
+            (wanted, at) => wanted.holds_for(at.text(response).as_deref()),
+        }
+    }
+}
+
+impl Wanted {
+    /// Whether it holds for a text, or for its absence.
+    pub(crate) fn holds_for(&self, found: Option<&str>) -> bool {
+        match self {
+            Wanted::Exists(wanted) => found.is_some() == *wanted,
+            Wanted::Matches(regex) => found.is_some_and(|text| regex.is_match(text.as_bytes())),
+            Wanted::Contains(part) => found.is_some_and(|text| text.contains(part)),
+            Wanted::Equals(wanted) => {
                 let wanted = wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned);
-                at.text(response).is_some_and(|text| text == wanted)
+                found.is_some_and(|text| text == wanted)
             }
+        }
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wanted::Equals(value) => write!(f, "{value}"),
+            Wanted::Matches(regex) => write!(f, "to match `{regex}`"),
+            Wanted::Contains(part) => write!(f, "to contain `{part}`"),
+            Wanted::Exists(true) => f.write_str("to exist"),
+            Wanted::Exists(false) => f.write_str("not to exist"),
         }
     }
 }

@@ -285,25 +285,33 @@ fn looks(expect: &Expect, sources: &Sources) -> Result<Vec<Look>, Slip> {
 }
 
 fn look(at: &From, matcher: &Spanned<Matcher>) -> Result<Vec<Look>, Slip> {
-    let one = |wanted| Look { at: at.clone(), wanted };
+    Ok(wanted(matcher)?.into_iter().map(|wanted| Look { at: at.clone(), wanted }).collect())
+}
+
+/// What a value is compared with.
+///
+/// # Errors
+///
+/// A regular expression that is none, and a table without a condition.
+pub(crate) fn wanted(matcher: &Spanned<Matcher>) -> Result<Vec<Wanted>, Slip> {
     let table = match matcher.get_ref() {
-        Matcher::Equals(value) => return Ok(vec![one(Wanted::Equals(value.clone()))]),
+        Matcher::Equals(value) => return Ok(vec![Wanted::Equals(value.clone())]),
         Matcher::Table(table) => table,
     };
-    let mut looks = Vec::new();
-    looks.extend(table.equals.iter().map(|value| one(Wanted::Equals(value.clone()))));
+    let mut all = Vec::new();
+    all.extend(table.equals.iter().map(|value| Wanted::Equals(value.clone())));
     if let Some(text) = &table.matches {
-        looks.push(one(Wanted::Matches(regex(text)?)));
+        all.push(Wanted::Matches(regex(text)?));
     }
-    looks.extend(table.contains.iter().map(|text| one(Wanted::Contains(text.clone()))));
-    looks.extend(table.exists.iter().map(|exists| one(Wanted::Exists(*exists))));
-    if looks.is_empty() {
+    all.extend(table.contains.iter().map(|text| Wanted::Contains(text.clone())));
+    all.extend(table.exists.iter().map(|exists| Wanted::Exists(*exists)));
+    if all.is_empty() {
         return Err(Slip::new(
             &matcher.span(),
             "nothing to compare with; write equals, matches, contains or exists",
         ));
     }
-    Ok(looks)
+    Ok(all)
 }
 
 fn captures(
@@ -334,6 +342,12 @@ fn captures(
 }
 
 fn capture_from(table: &CaptureTable, span: &Span, sources: &Sources) -> Result<From, Slip> {
+    if table.column.is_some() {
+        return Err(Slip::new(
+            span,
+            "`column` is for a database; take the value by json, header, cookie or regex",
+        ));
+    }
     match (&table.json, &table.header, &table.cookie, &table.regex) {
         (Some(pointer), None, None, _) => {
             Ok(From::Json(json_pointer(pointer.get_ref(), &pointer.span(), sources)?))

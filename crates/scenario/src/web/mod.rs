@@ -11,6 +11,7 @@ mod preview;
 mod script;
 mod step;
 
-pub(crate) use compile::{compile, headers};
+pub(crate) use capture::Wanted;
+pub(crate) use compile::{compile, headers, wanted};
 pub use script::{Journey, Taken};
 pub(crate) use step::WebStep;

@@ -44,6 +44,10 @@ impl Scenario {
         let mut out = String::new();
         let units = self.limit().map_or(units, |limit| limit.arrivals.min(units));
         for n in 0..units {
+            if self.database_kind().is_some() {
+                self.preview_statements(n, &mut out);
+                continue;
+            }
             let play = &self.plays[self.turns[(n % self.turns.len() as u64) as usize] as usize];
             // Unreserved characters, so that it looks the same in every place.
             let captured = play.slots.iter().map(|name| format!("~{name}~")).collect();
@@ -70,7 +74,10 @@ impl Scenario {
         match &target.hidden {
             None => self.url(step, guess).to_string(),
             Some(written) => {
-                format!("{written}{}", target.url.with_path(&step.web.path.render(guess)).path_and_query())
+                format!(
+                    "{written}{}",
+                    target.url().with_path(&step.web().path.render(guess)).path_and_query()
+                )
             }
         }
     }

@@ -9,7 +9,7 @@ use codec::{FailedCheck, Next, Origin, Route};
 use super::capture::Capture;
 use super::cookies::Jar;
 use super::step::place;
-use crate::journey::{Filling, Position};
+use crate::journey::{Filling, Position, Repetition};
 use crate::plan::Scenario;
 
 /// One unit of demand, about to send a request.
@@ -42,13 +42,17 @@ impl Scenario {
         let kept = journey.kept.as_deref();
         let jar = kept.map(|kept| &kept.jar);
         // A prepared request has no cookies.
-        let carries = step.web.prepared.is_none() || jar.is_some_and(|jar| !jar.is_empty());
+        let carries = step.web().prepared.is_none() || jar.is_some_and(|jar| !jar.is_empty());
         if !carries {
             journey.rendered = None;
             return;
         }
         let captured = kept.map_or(&[][..], |kept| &kept.captured);
-        let request = self.request(step, &Filling { scenario: self, n: journey.at.n, captured }, jar);
+        let request = self.request(
+            step,
+            &Filling { scenario: self, n: journey.at.n, captured, repetition: Repetition::default() },
+            jar,
+        );
         let rendered = Rendered::new(Origin(step.target), request);
         let rendered = rendered
             .expect("the request was checked at load, and what is filled in was made fit for its place");
@@ -60,15 +64,19 @@ impl Scenario {
         let play = self.play(journey.at);
         let step = self.step(journey.at);
         let sets_cookies = play.cookies && taken.response.header("set-cookie").is_some();
-        if step.web.captures.is_empty() && !sets_cookies {
+        if step.web().captures.is_empty() && !sets_cookies {
             return;
         }
         let captured = journey.kept.as_ref().map_or(&[][..], |kept| &kept.captured);
-        let url =
-            sets_cookies.then(|| self.url(step, &Filling { scenario: self, n: journey.at.n, captured }));
+        let url = sets_cookies.then(|| {
+            self.url(
+                step,
+                &Filling { scenario: self, n: journey.at.n, captured, repetition: Repetition::default() },
+            )
+        });
         let kept = journey.kept.get_or_insert_with(Box::default);
         kept.captured.resize(play.slots.len(), String::new());
-        for (capture, value) in step.web.captures.iter().zip(taken.values) {
+        for (capture, value) in step.web().captures.iter().zip(taken.values) {
             kept.captured[usize::from(capture.slot)] = value;
         }
         if let Some(url) = url {
@@ -90,15 +98,15 @@ impl Script for Scenario {
 
     fn ask<'a>(&'a self, journey: &'a Journey) -> Ask<'a> {
         let step = self.step(journey.at);
-        let request = match (&journey.rendered, step.web.prepared) {
+        let request = match (&journey.rendered, step.web().prepared) {
             (Some(rendered), _) => Asked::Rendered(rendered),
             (None, prepared) => Asked::Prepared(prepared.expect("what was not prepared has been filled in")),
         };
-        let reads_body = step.web.looks.iter().any(|look| look.at.reads_body())
-            || step.web.captures.iter().any(|capture| capture.reads_body());
+        let reads_body = step.web().looks.iter().any(|look| look.at.reads_body())
+            || step.web().captures.iter().any(|capture| capture.reads_body());
         let keep = if reads_body {
             Keep::ReceivedResponse { body_bytes: self.keep_body }
-        } else if !self.is_last(journey.at) || !step.web.looks.is_empty() {
+        } else if !self.is_last(journey.at) || !step.web().looks.is_empty() {
             Keep::ReceivedResponse { body_bytes: 0 }
         } else {
             Keep::Nothing
@@ -122,11 +130,11 @@ impl Script for Scenario {
 
     fn take(&self, checks: u16, response: ReceivedResponse) -> Result<Taken, FailedCheck> {
         let step = &self.steps[usize::from(checks)];
-        if let Some(look) = step.web.looks.iter().find(|look| !look.holds(&response)) {
+        if let Some(look) = step.web().looks.iter().find(|look| !look.holds(&response)) {
             return Err(look.failed(&response));
         }
         let value = |capture: &Capture| capture.take(&response).ok_or_else(|| capture.failed(&response));
-        let values = step.web.captures.iter().map(value).collect::<Result<_, _>>()?;
+        let values = step.web().captures.iter().map(value).collect::<Result<_, _>>()?;
         Ok(Taken { values, response })
     }
 

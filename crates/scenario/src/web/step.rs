@@ -43,33 +43,33 @@ impl WebStep {
 impl Scenario {
     /// The servers' URLs, in the codec's form.
     pub fn origins(&self) -> Vec<Url> {
-        self.targets.iter().map(|target| target.url.clone()).collect()
+        self.targets.iter().map(|target| target.url().clone()).collect()
     }
 
     /// The requests without placeholders, in the order of their numbers.
     pub fn prepared(&self) -> Vec<Request> {
-        let fixed = self.steps.iter().filter(|step| step.web.prepared.is_some());
+        let fixed = self.steps.iter().filter(|step| step.web().prepared.is_some());
         fixed.map(|step| self.request(step, &Nothing, None)).collect()
     }
 
     /// The checks for the responses of each kind of request.
     pub fn checks(&self) -> Vec<Checks> {
-        self.steps.iter().map(|step| step.web.checks.clone()).collect()
+        self.steps.iter().map(|step| step.web().checks.clone()).collect()
     }
 
     /// The URL of a step's request.
     pub(crate) fn url(&self, step: &Step, moment: &impl Moment) -> Url {
         let target = &self.targets[usize::from(step.target)];
         let mut path = target.base.clone();
-        step.web.path.render_into(moment, &mut path);
-        target.url.with_path(&path)
+        step.web().path.render_into(moment, &mut path);
+        target.url().with_path(&path)
     }
 
     /// A step's request, filled in.
     pub(crate) fn request(&self, step: &Step, moment: &impl Moment, jar: Option<&Jar>) -> Request {
         let url = self.url(step, moment);
         let filled = step
-            .web
+            .web()
             .headers
             .iter()
             .map(|(name, value)| Header { name: name.clone(), value: value.render(moment) });
@@ -80,12 +80,12 @@ impl Scenario {
                 None => headers.push(Header { name: "Cookie".to_owned(), value: cookies }),
             }
         }
-        let body = match &step.web.body {
+        let body = match &step.web().body {
             Body::None => Vec::new(),
             Body::File(bytes) => bytes.clone(),
             Body::Template(template) => template.render(moment).into_bytes(),
         };
-        Request { method: step.web.method.clone(), url, headers, body, weight: 1 }
+        Request { method: step.web().method.clone(), url, headers, body, weight: 1 }
     }
 }
 

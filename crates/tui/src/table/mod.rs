@@ -42,6 +42,8 @@ pub struct LiveTable {
 /// The figures after an interval. Tables cover the whole watch, the most time first.
 pub struct TableSnapshot {
     pub length: Nanos,
+    /// How much of it was seen; `None` if all.
+    pub seen: Option<Nanos>,
     pub lately: RequestSample,
     pub whole: RequestSample,
     pub protocols: Vec<ProtocolCount>,
@@ -109,7 +111,10 @@ impl LiveTable {
         if self.per_s.len() == SPARKS {
             self.per_s.pop_front();
         }
-        self.per_s.push_back(seen.lately.requests as f64 * 1e9 / seen.length.0.max(1) as f64);
+        let length = seen.seen.unwrap_or(seen.length);
+        if length > Nanos::ZERO {
+            self.per_s.push_back(seen.lately.requests as f64 * 1e9 / length.0 as f64);
+        }
         self.seen = Some(seen);
     }
 

@@ -4,6 +4,7 @@ use findings::{largest_shares, mean, part_words, share};
 use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 use record::Part;
+use record::document::QuantileValue;
 use units::Nanos;
 use units::{count, percent, plural, rate};
 
@@ -63,7 +64,12 @@ pub fn throughput(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<
     let shown = || table.per_s.iter().rev().take(cells).rev().copied();
     // Some space above: a steady rate is a line, not a solid block.
     let top = shown().fold(0.0, f64::max) * 1.1;
-    let now = table.per_s.back().map_or_else(String::new, |&per_s| rate(per_s));
+    let mut now = table.per_s.back().map_or_else(String::new, |&per_s| rate(per_s));
+    let seen = table.seen.as_ref().and_then(|seen| Some((seen.seen?, seen.length)));
+    if let Some((seen, length)) = seen.filter(|(seen, length)| seen < length) {
+        let share = percent(seen.0 as f64 / length.0 as f64);
+        now = format!("{now}, saw {share} of the time");
+    }
     Line::from(vec![
         look.title(format!(" {:<11}", "throughput")),
         Span::raw(format!("{now:>10}  ")),
@@ -140,17 +146,22 @@ fn colour_of(part: Part) -> Color {
 
 /// Statements or routes by their share of the time.
 pub fn digests(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyle) -> Lines {
-    let total: u128 = seen.digests.iter().map(|digest| u128::from(digest.sum_ns)).sum();
-    if total == 0 || rows < 2 {
+    // There may be more digests than are listed here.
+    let total = seen.whole.parts_ns.total();
+    if seen.digests.is_empty() || rows < 2 {
         return Lines::new();
     }
-    let head = format!("{:>9}{:>11}{:>11}  statement or route", "share", "count", "mean");
+    let head = format!("{:>9}{:>11}{:>11}{:>11}  statement or route", "share", "count", "mean", "p99");
     let mut lines = vec![Line::from(look.title(shortened(&head, width, look)))];
     for digest in seen.digests.iter().take(rows - 1) {
         let mean = mean(digest.sum_ns, digest.count).to_string();
         let share = share(digest.sum_ns, total).map_or_else(String::new, percent);
+        let p99 = match digest.times.map(|times| times.p99) {
+            Some(QuantileValue::Known { ns, .. }) => Nanos(ns).to_string(),
+            _ => absent(look),
+        };
         let text = record::escape_text(&digest.text);
-        let line = format!("{share:>9}{:>11}{mean:>11}  {text}", count(digest.count));
+        let line = format!("{share:>9}{:>11}{mean:>11}{p99:>11}  {text}", count(digest.count));
         lines.push(Line::from(shortened(&line, width, look)));
     }
     lines

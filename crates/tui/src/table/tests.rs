@@ -36,15 +36,7 @@ fn glance(requests: u64) -> RequestSample {
 }
 
 fn digest(text: &str, count: u64, sum_ns: u64) -> Digest {
-    let parts_ns = PartsNs::default();
-    Digest {
-        text: text.to_owned(),
-        protocol: Protocol::Mysql,
-        count,
-        sum_ns,
-        socket_queue_ns: None,
-        parts_ns,
-    }
+    Digest { count, sum_ns, ..Digest::named(text.to_owned(), Protocol::Mysql) }
 }
 
 fn preemptor(comm: &str, time_ns: u64) -> Preemptor {
@@ -56,6 +48,7 @@ fn seen() -> TableSnapshot {
         .map(|n| digest(&format!("SELECT c{n} FROM world WHERE id = ?"), 900 - n, (40 - n) * 1_000_000));
     TableSnapshot {
         length: Nanos::from_secs(3),
+        seen: None,
         lately: glance(90),
         whole: glance(36_000),
         protocols: vec![ProtocolCount { protocol: Protocol::Mysql, requests: 36_000 }],
@@ -113,9 +106,9 @@ fn a_usual_terminal_shows_everything() {
             |   ▓ blocked: lock      10.0 %  10.0 us per request
             |   ░ loop wait           5.0 %  5.00 us per request
             |
-            |    share      count       mean  statement or route
-            |    4.9 %        900    44.4 us  SELECT c0 FROM world WHERE id = ?
-            |    4.8 %        899    43.4 us  SELECT c1 FROM world WHERE id = ?
+            |    share      count       mean        p99  statement or route
+            |    1.1 %        900    44.4 us          –  SELECT c0 FROM world WHERE id = ?
+            |    1.1 %        899    43.4 us          –  SELECT c1 FROM world WHERE id = ?
             |     time      times  ran while the server waited for a CPU
             |   120 ms          3  hog-0 (17)
             |   117 ms          3  hog-1 (17)
@@ -148,19 +141,19 @@ fn a_tall_one_shows_more_rows() {
             |   ▓ blocked: lock      10.0 %  10.0 us per request
             |   ░ loop wait           5.0 %  5.00 us per request
             |
-            |    share      count       mean  statement or route
-            |    4.9 %        900    44.4 us  SELECT c0 FROM world WHERE id = ?
-            |    4.8 %        899    43.4 us  SELECT c1 FROM world WHERE id = ?
-            |    4.6 %        898    42.3 us  SELECT c2 FROM world WHERE id = ?
-            |    4.5 %        897    41.2 us  SELECT c3 FROM world WHERE id = ?
-            |    4.4 %        896    40.2 us  SELECT c4 FROM world WHERE id = ?
-            |    4.3 %        895    39.1 us  SELECT c5 FROM world WHERE id = ?
-            |    4.1 %        894    38.0 us  SELECT c6 FROM world WHERE id = ?
-            |    4.0 %        893    37.0 us  SELECT c7 FROM world WHERE id = ?
-            |    3.9 %        892    35.9 us  SELECT c8 FROM world WHERE id = ?
-            |    3.8 %        891    34.8 us  SELECT c9 FROM world WHERE id = ?
-            |    3.7 %        890    33.7 us  SELECT c10 FROM world WHERE id = ?
-            |    3.5 %        889    32.6 us  SELECT c11 FROM world WHERE id = ?
+            |    share      count       mean        p99  statement or route
+            |    1.1 %        900    44.4 us          –  SELECT c0 FROM world WHERE id = ?
+            |    1.1 %        899    43.4 us          –  SELECT c1 FROM world WHERE id = ?
+            |    1.1 %        898    42.3 us          –  SELECT c2 FROM world WHERE id = ?
+            |    1.0 %        897    41.2 us          –  SELECT c3 FROM world WHERE id = ?
+            |    1.0 %        896    40.2 us          –  SELECT c4 FROM world WHERE id = ?
+            |    1.0 %        895    39.1 us          –  SELECT c5 FROM world WHERE id = ?
+            |    0.9 %        894    38.0 us          –  SELECT c6 FROM world WHERE id = ?
+            |    0.9 %        893    37.0 us          –  SELECT c7 FROM world WHERE id = ?
+            |    0.9 %        892    35.9 us          –  SELECT c8 FROM world WHERE id = ?
+            |    0.9 %        891    34.8 us          –  SELECT c9 FROM world WHERE id = ?
+            |    0.8 %        890    33.7 us          –  SELECT c10 FROM world WHERE id = ?
+            |    0.8 %        889    32.6 us          –  SELECT c11 FROM world WHERE id = ?
             |
             |     time      times  ran while the server waited for a CPU
             |   120 ms          3  hog-0 (17)

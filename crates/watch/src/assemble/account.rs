@@ -15,13 +15,19 @@ pub struct Worked {
     pub parts: [u64; WORKED],
     pub preempted: u64,
     pub preemptions: u32,
+    /// How long other processes ran while it waited for a CPU.
+    pub contended: u64,
 }
 
 impl Worked {
     /// The whole account of an event.
     pub fn of(event: &Event<'_>) -> Worked {
-        let mut worked =
-            Worked { preempted: event.preempted.0, preemptions: event.preemptions, ..Worked::default() };
+        let mut worked = Worked {
+            preempted: event.preempted.0,
+            preemptions: event.preemptions,
+            contended: event.contended.0,
+            ..Worked::default()
+        };
         worked.parts.copy_from_slice(&event.parts[..WORKED]);
         worked
     }
@@ -33,6 +39,7 @@ impl Worked {
         }
         self.preempted += more.preempted;
         self.preemptions += more.preemptions;
+        self.contended += more.contended;
     }
 
     /// What was added since `before`, an earlier state of this sum.
@@ -43,6 +50,7 @@ impl Worked {
         }
         since.preempted = self.preempted.saturating_sub(before.preempted);
         since.preemptions = self.preemptions.saturating_sub(before.preemptions);
+        since.contended = self.contended.saturating_sub(before.contended);
         since
     }
 
@@ -57,6 +65,7 @@ impl Worked {
         let mut one = *self;
         one.parts = self.parts.map(part_of);
         one.preempted = part_of(self.preempted);
+        one.contended = part_of(self.contended);
         one
     }
 
@@ -72,8 +81,9 @@ impl Worked {
         };
         Worked {
             parts: self.parts.map(scale),
-            preempted: scale(self.preempted),
+            preempted: scale(self.preempted.min(total)),
             preemptions: self.preemptions,
+            contended: scale(self.contended.min(total)),
         }
     }
 }

@@ -79,6 +79,11 @@ impl Classified {
         }
     }
 
+    /// Whether nothing is held back.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Passes on what is held back: no class will come any more.
     pub fn release(&mut self, give: &mut dyn FnMut(Served)) {
         self.held.drain(..).for_each(give);

@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use dissect::{RequestComplete, ResponseComplete};
-use record::{Part, Protocol, Served};
+use dissect::{Direction, RequestComplete, ResponseComplete, SessionId};
+use record::{Part, Protocol, Rows, Served, Sleep, Waits};
 use units::Nanos;
 
-use crate::kernel::{self, Class, Event, SoFar};
+use crate::kernel::{self, Class, Edge, Event, SoFar};
 
 use super::account::{self, WORKED, Worked};
 use super::classified::Classified;
 use super::missed::{Missed, Progress};
-use super::thread::Step;
+use super::thread::{Step, Threads};
 
 /// Reads and writes whose timestamps may still be needed. A request that needs more of them, such as one with a body in
 /// a thousand pieces, gets the timestamps of the earliest and the latest.
@@ -35,6 +35,8 @@ struct Read {
     /// Run-queue latency between the thread's last wake-up and this read.
     run_queue: Nanos,
     throttled: Nanos,
+    /// How long other processes ran while it waited for a CPU.
+    contended: Nanos,
 }
 
 /// A group of bytes that arrived together.
@@ -54,6 +56,7 @@ struct Write {
     tid: u32,
     polled: u64,
     worked: Worked,
+    held_back: bool,
     /// Set where one thread read and another one writes.
     hand_offs: Option<Box<HandOffs>>,
 }
@@ -98,6 +101,8 @@ struct Pending {
     arrived: Option<Nanos>,
     begun: u64,
     class: Option<i64>,
+    /// Who sent it.
+    session: SessionId,
     /// What had been read of the connection.
     so_far: SoFar,
 }
@@ -108,6 +113,21 @@ struct Pending {
 struct Share {
     n: u64,
     among: u64,
+}
+
+/// The socket of a connection whose plain text may be seen: text comes from the TLS library, timestamps from here.
+#[derive(Debug, Default)]
+struct Wire {
+    /// Plain text has been seen: all positions count its bytes.
+    is_plain: bool,
+    /// The latest read, when its last bytes had arrived, and the latest write.
+    read: Option<Read>,
+    arrived: Option<Nanos>,
+    write: Option<Write>,
+    /// Plain text of the client so far, by the kernel's count.
+    plain_bytes: u64,
+    /// Events of the socket were lost.
+    is_lossy: bool,
 }
 
 #[derive(Debug)]
@@ -128,9 +148,14 @@ pub struct Connection {
     /// The same up to the last response: earlier work was for earlier requests.
     worked_before: Worked,
     culprit: Option<kernel::Culprit>,
+    /// The longest sleep since the last response.
+    sleep: Option<kernel::Slept>,
     pub classified: Classified,
+    wire: Option<Box<Wire>>,
     pub progress: Progress,
     pub last_seen: Nanos,
+    /// Whose bytes moved last; `None` before any.
+    pub last_moved: Option<Direction>,
     /// The thread that io_uring has read for since this was last written to.
     pub async_thread: Option<u32>,
     /// Requests that were given up because too many were waiting.
@@ -138,8 +163,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connection `number` of the watch, opened by its first event.
-    pub fn new(number: u64, event: &Event<'_>, classifies: bool) -> Connection {
+    /// Connection `number` of the watch, opened by its first event. `classifies`: a function classifies requests;
+    /// `decrypts`: plain text may be seen.
+    pub fn new(number: u64, event: &Event<'_>, classifies: bool, decrypts: bool) -> Connection {
         Connection {
             number,
             local: event.opened.and_then(|opened| opened.local),
@@ -154,61 +180,131 @@ impl Connection {
             worked: Worked::default(),
             worked_before: Worked::default(),
             culprit: None,
+            sleep: None,
             classified: Classified::new(classifies),
+            wire: decrypts.then(Box::default),
             progress: Progress::default(),
             last_seen: event.at,
+            last_moved: None,
             async_thread: None,
             given_up: 0,
         }
     }
 
     /// A thread worked for this connection.
-    pub fn add_work(&mut self, worked: &Worked, culprit: Option<kernel::Culprit>) {
+    pub fn add_work(&mut self, worked: &Worked, event: &Event<'_>) {
         self.worked.add(worked);
-        self.culprit = account::worse(self.culprit, culprit);
+        self.culprit = account::worse(self.culprit, event.culprit);
+        self.sleep = self.sleep.into_iter().chain(event.sleep).max_by_key(|slept| slept.time);
     }
 
     /// Bytes of the client were lost.
     pub fn add_lost(&mut self, bytes: u64) {
-        self.received += bytes;
+        match &mut self.wire {
+            Some(wire) if wire.is_plain => wire.is_lossy = true,
+            _ => self.received += bytes,
+        }
+    }
+
+    /// Whether its plain text is seen.
+    pub fn is_plain(&self) -> bool {
+        self.wire.as_ref().is_some_and(|wire| wire.is_plain)
+    }
+
+    /// Plain text is seen from here on: what was found in encrypted bytes is forgotten.
+    pub fn begin_plain(&mut self) {
+        if let Some(wire) = &mut self.wire {
+            wire.is_plain = true;
+            (self.received, self.sent) = (0, 0);
+            self.reads.clear();
+            self.lots.clear();
+            self.writes.clear();
+            self.pending.clear();
+        }
+    }
+
+    /// Adds plain text, which has the timestamps of the socket's latest read or write. Returns how many bytes of the
+    /// client were lost before it, if any may have been.
+    pub fn add_plain(&mut self, event: &Event<'_>) -> Option<u64> {
+        let wire = self.wire.as_mut()?;
+        let is_read = event.edge == Edge::PlainRead;
+        let length = u64::from(event.length);
+        let expected = wire.plain_bytes + if is_read { length } else { 0 };
+        wire.plain_bytes = event.so_far.map_or(expected, |so_far| so_far.bytes);
+        let is_lossy = std::mem::take(&mut wire.is_lossy) || event.missed;
+        let lost = is_lossy.then(|| wire.plain_bytes.saturating_sub(expected));
+        self.received += lost.unwrap_or(0);
+        if length == 0 {
+            return lost;
+        }
+        if is_read {
+            self.received += length;
+            let end = self.received;
+            wire.arrived.into_iter().for_each(|at| push(&mut self.lots, Lot { end, at }));
+            wire.read.into_iter().for_each(|read| push(&mut self.reads, Read { end, ..read }));
+        } else {
+            self.sent += length;
+            let end = self.sent;
+            wire.write.clone().into_iter().for_each(|write| push(&mut self.writes, Write { end, ..write }));
+        }
+        lost
     }
 
     /// Adds a read, with the arrivals of its bytes. `step` is the meaning of the event for its thread.
     pub fn add_read(&mut self, event: &Event<'_>, step: &Step) {
-        let began = self.received;
-        self.received += u64::from(event.length);
-        for arrival in event.arrived.as_slice() {
-            push(&mut self.lots, Lot { end: began + u64::from(arrival.end), at: Nanos(arrival.at) });
-        }
         if self.pending.is_empty() {
             // Who was in the way of earlier requests is irrelevant for the next one.
             self.culprit = event.culprit;
+            self.sleep = None;
         }
         let since_woken = event.woken.map_or(Worked::of(event), |(_, until_then)| after(event, until_then));
-        let read = Read {
-            end: self.received,
+        let mut read = Read {
+            end: 0,
             at: event.at,
             tid: event.tid,
             polled: step.polled,
             worked: self.worked,
             run_queue: Nanos(since_woken.parts[Part::RunQueue as usize]),
             throttled: Nanos(since_woken.parts[Part::Throttled as usize]),
+            contended: event.contended,
         };
+        let arrivals = event.arrived.as_slice();
+        if let Some(wire) = &mut self.wire {
+            wire.read = Some(read);
+            wire.arrived = arrivals.last().map_or(wire.arrived, |last| Some(Nanos(last.at)));
+            if wire.is_plain {
+                return;
+            }
+        }
+        let began = self.received;
+        self.received += u64::from(event.length);
+        read.end = self.received;
+        for arrival in arrivals {
+            push(&mut self.lots, Lot { end: began + u64::from(arrival.end), at: Nanos(arrival.at) });
+        }
         push(&mut self.reads, read);
     }
 
     /// Adds a write. `step` is the meaning of the event for its thread.
     pub fn add_write(&mut self, event: &Event<'_>, step: &Step) {
-        self.sent += u64::from(event.length);
-        let write = Write {
-            end: self.sent,
+        let mut write = Write {
+            end: 0,
             at: event.at,
             pid: event.pid,
             tid: event.tid,
             polled: step.polled,
             worked: self.worked,
+            held_back: event.held_back,
             hand_offs: self.is_handed_to(event.tid).then(|| Box::new(hand_offs(event, step))),
         };
+        if let Some(wire) = &mut self.wire {
+            wire.write = Some(write.clone());
+            if wire.is_plain {
+                return;
+            }
+        }
+        self.sent += u64::from(event.length);
+        write.end = self.sent;
         push(&mut self.writes, write);
     }
 
@@ -219,7 +315,7 @@ impl Connection {
     }
 
     /// Adds a request that the dissector has found complete.
-    pub fn add_request(&mut self, request: RequestComplete) {
+    pub fn add_request(&mut self, request: RequestComplete, session: SessionId) {
         if request.no_response {
             return;
         }
@@ -230,8 +326,12 @@ impl Connection {
             self.given_up += 1;
         }
         let class = self.classified.of_next(read.at);
-        let so_far = SoFar { bytes: request.complete, ..self.progress.read() };
-        self.pending.push_back(Pending { request, read, arrived, begun: request.began, class, so_far });
+        let mut so_far = self.progress.read();
+        if !self.is_plain() {
+            so_far.bytes = request.complete;
+        }
+        let begun = request.began;
+        self.pending.push_back(Pending { request, read, arrived, begun, class, session, so_far });
     }
 
     /// Classifies the request that was being served when the function was called: the first one that had not been
@@ -241,9 +341,52 @@ impl Connection {
         self.classified.classify(returned, class, pending, give);
     }
 
+    /// Whether a request that was read before this instant has no response yet. `in_proof`: one of the first turn has
+    /// none.
+    pub fn awaits_response(&self, in_proof: bool, before: Nanos) -> bool {
+        if in_proof {
+            return self.reads.front().is_some_and(|read| read.at < before);
+        }
+        let is_pending = self.pending.front().is_some_and(|pending| pending.read.at < before);
+        // A turn is over with the last write before the next read: that it was written to is enough here.
+        let is_turn = matches!(self.protocol, Protocol::Turns | Protocol::Tls);
+        is_pending && !(is_turn && self.last_moved == Some(Direction::FromServer))
+    }
+
+    /// How many of the requests read since `since` and before `before` have no response. `in_proof`: as above; of a turn
+    /// that is not reported yet, its reads are counted.
+    pub fn unanswered(&self, in_proof: bool, since: Nanos, before: Nanos) -> u64 {
+        let is_counted = |at: Nanos| (since..before).contains(&at);
+        if in_proof {
+            return self.reads.iter().filter(|read| is_counted(read.at)).count() as u64;
+        }
+        let is_turn = matches!(self.protocol, Protocol::Turns | Protocol::Tls);
+        if is_turn && self.last_moved == Some(Direction::FromServer) {
+            return 0;
+        }
+        self.pending.iter().filter(|pending| is_counted(pending.read.at)).count() as u64
+    }
+
+    /// The connection is not followed until its next event.
+    pub fn pause(&mut self, give: &mut dyn FnMut(Served)) {
+        self.classified.release(give);
+        self.pending.clear();
+        self.reads.clear();
+        self.lots.clear();
+        self.writes.clear();
+        (self.worked, self.worked_before) = (Worked::default(), Worked::default());
+        (self.culprit, self.sleep, self.last_moved, self.async_thread) = (None, None, None, None);
+        self.progress.pause();
+    }
+
     /// How many requests were read and have no response yet.
     pub fn waiting(&self) -> u64 {
         self.pending.len() as u64
+    }
+
+    /// The digest of the request that is worked on.
+    pub fn in_progress(&self) -> Option<u32> {
+        self.pending.front().map(|pending| pending.request.digest.0)
     }
 
     /// Gives up on request `n`, whose response will never be known.
@@ -255,6 +398,7 @@ impl Connection {
     pub fn complete_responses(
         &mut self,
         responses: &[ResponseComplete],
+        threads: &Threads,
         missed: &mut Missed,
         give: &mut dyn FnMut(Served),
     ) {
@@ -267,9 +411,13 @@ impl Connection {
             let together =
                 responses[first..].iter().take_while(|response| response.end <= write.end).count().max(1);
             let culprit = self.culprit.take();
+            let sleep = self.sleep.take();
             for (n, response) in responses[first..first + together].iter().enumerate() {
                 let share = Share { n: n as u64, among: together as u64 };
-                if let Some((served, began, so_far)) = self.serve(response, &write, share, culprit) {
+                if let Some((mut served, began, so_far)) =
+                    self.serve(response, &write, share, (culprit, threads))
+                {
+                    served.sleep = sleep.and_then(|slept| sleep_of(&slept, &served));
                     self.progress.served(began, so_far, missed);
                     self.classified.give(served, give);
                 }
@@ -284,7 +432,7 @@ impl Connection {
         response: &ResponseComplete,
         write: &Write,
         share: Share,
-        culprit: Option<kernel::Culprit>,
+        (culprit, threads): (Option<kernel::Culprit>, &Threads),
     ) -> Option<(Served, u64, SoFar)> {
         let place = self.pending.iter().position(|pending| pending.request.n == response.n)?;
         let pending = self.pending.remove(place)?;
@@ -320,17 +468,27 @@ impl Connection {
             preempted: Nanos(worked.preempted).min(parts[Part::RunQueue as usize]),
             preemptions: worked.preemptions,
             culprit: culprit.filter(|_| waited).map(|culprit| account::culprit(&culprit)),
+            contended: Nanos(worked.contended).min(parts[Part::RunQueue as usize]),
+            socket_contended: read.contended.min(socket_run_queue),
+            waits: waits(&read, pending.arrived, write, threads),
             pid: write.pid,
             tid: write.tid,
             hand_offs: u16::from(write.tid != read.tid),
             protocol: self.protocol,
             digest: pending.request.digest.0,
+            session: pending.session.0,
+            rows: response.rows.map(|rows| Rows { sent: rows.sent, affected: rows.affected }),
+            sleep: None,
             status: response.status.number(),
             class: pending.class,
-            request_bytes: pending.request.complete - pending.begun,
+            statements: response.statements,
+            request_bytes: pending.request.complete - pending.begun + response.data_bytes,
             response_bytes: response.end - response.began,
         };
-        Some((served, pending.begun, pending.so_far))
+        // Of encrypted bytes, where a request begins is known to some bytes only.
+        let length = pending.request.complete - pending.begun;
+        let begun = if self.is_plain() { pending.so_far.bytes.saturating_sub(length) } else { pending.begun };
+        Some((served, begun, pending.so_far))
     }
 
     /// The time that threads worked for a request, and the time that they polled while it waited.
@@ -366,10 +524,30 @@ impl Connection {
     }
 }
 
+/// The sleep in the record's type; `None` if the request did not last as long: it was for another one.
+fn sleep_of(slept: &kernel::Slept, served: &Served) -> Option<Sleep> {
+    let call = u16::try_from(slept.call).ok()?;
+    let fd = kernel::takes_descriptor(slept.call).then_some(slept.argument);
+    (slept.time <= served.response()).then_some(Sleep { call, fd, time: slept.time })
+}
+
 fn forget<T>(marks: &mut VecDeque<T>, before: u64, reach: impl Fn(&T) -> u64) {
     while marks.front().is_some_and(|mark| reach(mark) <= before) {
         marks.pop_front();
     }
+}
+
+/// What a request waited for; `None` if nothing is known.
+fn waits(read: &Read, arrived: Option<Nanos>, write: &Write, threads: &Threads) -> Option<Box<Waits>> {
+    let of_writer = threads.waits(write.tid).map(|waits| waits.of(read.at, write.at.max(read.at)));
+    let mut waits = of_writer.unwrap_or_default();
+    waits.held_back = write.held_back;
+    let reader = threads.waits(read.tid).zip(arrived);
+    if let Some((unread, stop)) = reader.map(|(waits, arrived)| waits.stopped(arrived, read.at)) {
+        waits.stopped_unread = unread;
+        waits.stop = waits.stop.or(stop);
+    }
+    (waits != Waits::default()).then(|| Box::new(waits))
 }
 
 /// The instants at which the writer can have begun on a request of another thread, latest last: after its previous

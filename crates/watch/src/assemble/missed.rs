@@ -135,6 +135,12 @@ impl Progress {
         }
     }
 
+    /// What is read from here on until the next event is not counted by the kernel either: no hole.
+    pub fn pause(&mut self) {
+        let Progress { read, density, .. } = *self;
+        *self = Progress { read, density, complete: Some(read), turn_began: read, ..Progress::default() };
+    }
+
     /// Whether requests were missed since the last one that was served.
     pub fn has_hole(&self) -> bool {
         self.has_hole

@@ -4,8 +4,10 @@ use proptest::prelude::*;
 use record::{Part, Served};
 use units::Nanos;
 
-use super::{Assembler, KnownRequests};
-use crate::kernel::{Account, Arrival, Arrived, Class, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
+use super::{Assembler, KnownRequests, UNIX_SOCKETS};
+use crate::kernel::{
+    Account, Arrival, Arrived, Class, Culprit, Edge, Event, IDLE, Opened, PARTS, SoFar, Wake,
+};
 
 /// A server of several threads in simulated time: every nanosecond of a thread is in its account.
 struct Server {
@@ -26,12 +28,12 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 impl Server {
     fn new(threads: usize) -> Server {
-        Server::with(threads, Assembler::new(KnownRequests::default(), false))
+        Server::with(threads, Assembler::new(KnownRequests::default(), false, false))
     }
 
     /// A function classifies its requests.
     fn classifying() -> Server {
-        Server::with(1, Assembler::new(KnownRequests::default(), true))
+        Server::with(1, Assembler::new(KnownRequests::default(), true, false))
     }
 
     fn with(threads: usize, assembler: Assembler) -> Server {
@@ -72,6 +74,16 @@ impl Server {
         self.emit(thread, (Edge::Idle, 0), &[], &[]);
     }
 
+    /// A TLS library returns or takes plain text; `read` bytes of the client were before it.
+    fn plain(&mut self, edge: Edge, bytes: &[u8], read: usize) {
+        let with = if edge == Edge::PlainRead { bytes.len() } else { 0 };
+        let so_far = Some(SoFar { turns: 0, bytes: (read + with) as u64 });
+        let length = bytes.len() as u32;
+        let event = Event { edge, length, bytes, so_far, ..self.event(0, 1) };
+        let done = &mut self.done;
+        self.assembler.take(&event, &mut |served| done.push(served));
+    }
+
     /// Its function, called at `since` for a request of `socket`, returns now.
     fn classify(&mut self, socket: u64, since: u64, value: i64) {
         let event = Event {
@@ -95,10 +107,15 @@ impl Server {
             parts: [0; PARTS],
             preempted: Nanos::ZERO,
             preemptions: 0,
+            contended: Nanos::ZERO,
             culprit: None,
+            sleep: None,
             woken: None,
             wakes: &[],
             class: None,
+            waited: None,
+            answered: None,
+            held_back: false,
             arrived: Arrived::None,
             opened: None,
             missed: false,
@@ -142,6 +159,115 @@ impl Server {
         assert!(self.done.iter().all(Served::is_lawful), "{:?}", self.done);
         self.done
     }
+}
+
+/// If this fails, a server that is watched in windows has the time between them in its requests, loses the first one of
+/// each window, or counts one that was under way at the window's end as answered.
+#[test]
+fn nothing_goes_from_one_window_into_the_next() {
+    let on_cpu = Part::OnCpu as usize;
+    let mut server = Server::new(1);
+    server.spend(0, IDLE, 100);
+    server.read(0, 1, GET, 1_050);
+    server.spend(0, on_cpu, 20);
+    server.write(0, 1, OK);
+    server.spend(0, IDLE, 80);
+    server.read(0, 1, GET, 1_190);
+    assert!(server.assembler.awaits_response(Nanos(1_201)));
+    assert!(!server.assembler.awaits_response(Nanos(1_200)), "it was read at this instant");
+    let done = &mut server.done;
+    let unanswered = server.assembler.pause((Nanos(1_000), Nanos(1_201)), &mut |served| done.push(served));
+    assert_eq!((unanswered, server.done.len()), (1, 1));
+    // Unseen: the response, and another request with its response. The account starts again.
+    server.spend(0, on_cpu, 10_000);
+    server.accounts[0] = [0; PARTS];
+    server.reported[0] = server.now;
+    server.spend(0, IDLE, 100);
+    server.read(0, 1, GET, server.now - 5);
+    assert!(server.assembler.awaits_response(Nanos(server.now + 1)), "its turn is not known to fit yet");
+    server.spend(0, on_cpu, 30);
+    server.write(0, 1, OK);
+    assert!(!server.assembler.awaits_response(Nanos(server.now)));
+    let done = &mut server.done;
+    let unanswered = server.assembler.pause((Nanos::ZERO, Nanos::MAX), &mut |served| done.push(served));
+    let times: Vec<u64> = server.finish().iter().map(|served| served.response().0).collect();
+    assert_eq!((unanswered, times), (0, vec![20, 30]));
+}
+
+/// If this fails, a request of a TLS connection has the times of another one, or a handshake is a request.
+#[test]
+fn plain_text_has_the_times_of_its_socket() {
+    let on_cpu = Part::OnCpu as usize;
+    let mut server = Server::with(1, Assembler::new(KnownRequests::default(), false, true));
+    let record = |bytes: &[u8]| [&[23, 3, 3, 0, bytes.len() as u8][..], bytes].concat();
+    server.read(0, 1, b"\x16\x03\x01\0\x02hi", 1_000);
+    server.write(0, 1, b"\x16\x03\x03\0\x02hi");
+    // The certificate of the client and the end of its handshake; tickets.
+    server.read(0, 1, &[record(b"certificate"), record(b"finished")].concat(), 1_000);
+    server.write(0, 1, &record(b"ticket"));
+    server.plain(Edge::PlainRead, b"", 0);
+    // Two requests in one record, and the first half of a third, which is read later.
+    let three = [GET, GET, GET].concat();
+    let (most, rest) = three.split_at(2 * GET.len() + 9);
+    server.spend(0, IDLE, 500);
+    server.read(0, 1, &record(most), 1_400);
+    server.spend(0, on_cpu, 10);
+    server.plain(Edge::PlainRead, most, 0);
+    server.spend(0, on_cpu, 30);
+    server.write(0, 1, &record(OK));
+    server.plain(Edge::PlainWrite, OK, most.len());
+    server.spend(0, on_cpu, 50);
+    server.write(0, 1, &record(OK));
+    server.spend(0, on_cpu, 5);
+    server.plain(Edge::PlainWrite, OK, most.len());
+    server.spend(0, IDLE, 400);
+    server.read(0, 1, &record(rest), 1_950);
+    server.plain(Edge::PlainRead, rest, most.len());
+    server.spend(0, on_cpu, 20);
+    server.write(0, 1, &record(OK));
+    server.plain(Edge::PlainWrite, OK, three.len());
+    let served = server.finish();
+    let times: Vec<_> =
+        served.iter().map(|one| (one.arrived.unwrap().0, one.read.0, one.done.0, one.n)).collect();
+    assert_eq!(times, [(1_400, 1_500, 1_540, 0), (1_400, 1_500, 1_590, 1), (1_950, 1_995, 2_015, 2)]);
+    let bytes = (GET.len() as u64, OK.len() as u64);
+    assert!(served.iter().all(|one| (one.request_bytes, one.response_bytes) == bytes), "{served:?}");
+    assert!(served.iter().all(|one| one.protocol == record::Protocol::Http1 && one.status == Some(200)));
+}
+
+/// If this fails, a request is paired with the response of one whose plain text was lost.
+#[test]
+fn after_lost_plain_text_the_next_turn_is_found() {
+    let mut server = Server::with(1, Assembler::new(KnownRequests::default(), false, true));
+    let turn = |server: &mut Server, n: usize, is_lost: bool| {
+        server.read(0, 1, b"\x17\x03\x03\0\x02xx", 1_000);
+        let read = n * GET.len();
+        if is_lost {
+            let so_far = Some(SoFar { turns: 0, bytes: (read + GET.len()) as u64 });
+            server.spend(0, Part::OnCpu as usize, 10);
+            server.write(0, 1, b"\x17\x03\x03\0\x02yy");
+            let event = Event {
+                edge: Edge::PlainWrite,
+                missed: true,
+                so_far,
+                length: OK.len() as u32,
+                bytes: OK,
+                ..server.event(0, 1)
+            };
+            return server.assembler.take(&event, &mut |served| panic!("{served:?}"));
+        }
+        server.plain(Edge::PlainRead, GET, read);
+        server.spend(0, Part::OnCpu as usize, 10);
+        server.write(0, 1, b"\x17\x03\x03\0\x02yy");
+        server.plain(Edge::PlainWrite, OK, read + GET.len());
+    };
+    for n in 0..8 {
+        turn(&mut server, n, n == 3);
+    }
+    let served = server.finish();
+    // The lost one, and the one that proves the boundary.
+    assert_eq!(served.len(), 6, "{served:?}");
+    assert!(served.iter().all(|one| one.response() == Nanos(10) && one.status == Some(200)));
 }
 
 fn parts(served: &Served) -> Vec<(&'static str, u64)> {
@@ -267,6 +393,51 @@ fn a_read_by_io_uring_does_not_end_the_work_of_a_thread() {
     let served = server.finish();
     assert_eq!(parts(&served[0]), [("on_cpu", 100)]);
     assert_eq!(parts(&served[1]), [("on_cpu", 100), ("loop_wait", 40)]);
+}
+
+/// If this fails, a server whose clients use a new Unix socket each fills the memory of a watch that runs for days.
+#[test]
+fn silent_unix_sockets_are_forgotten_where_there_are_many() {
+    let mut server = Server::new(1);
+    for socket in 1..=UNIX_SOCKETS as u64 + 1 {
+        server.read(0, socket, GET, server.now);
+        server.spend(0, Part::OnCpu as usize, 10);
+        if socket > 1 {
+            server.write(0, socket, OK);
+        }
+    }
+    server.spend(0, IDLE, 10);
+    let before = Nanos(server.now);
+    server.read(0, 7, GET, server.now);
+    server.assembler.forget_unix_sockets(before);
+    let mut left: Vec<u64> = server.assembler.connections.keys().copied().collect();
+    left.sort_unstable();
+    assert_eq!(left, [1, 7], "one waits for its response, and one has just been read");
+}
+
+/// If this fails, a request is lost whose client closes the connection before the server's write returns, and the write
+/// counts for another connection.
+#[test]
+fn a_response_whose_client_left_before_the_write_returned_is_served() {
+    let mut server = Server::new(1);
+    for socket in 1..=3 {
+        server.read(0, socket, GET, server.now);
+        server.spend(0, Part::OnCpu as usize, 10);
+        let closed = Event { edge: Edge::Closed, ..server.event(0, socket) };
+        server.assembler.take(&closed, &mut |served| panic!("{served:?}"));
+        server.spend(0, Part::RunQueue as usize, 5);
+        // The second client left without a response.
+        if socket != 2 {
+            server.write(0, socket, OK);
+        }
+        // Those before are forgotten now.
+        server.spend(0, IDLE, 2_000_000_000);
+    }
+    assert_eq!((server.assembler.connections.len(), server.assembler.closed.len()), (1, 1));
+    assert_eq!((server.assembler.connections(), server.assembler.counts().mid_connection), (3, 0));
+    let served = server.finish();
+    let seen: Vec<_> = served.iter().map(|one| (one.connection, one.response().0, one.status)).collect();
+    assert_eq!(seen, [(0, 15, Some(200)), (2, 15, Some(200))]);
 }
 
 proptest! {

@@ -8,9 +8,10 @@ use units::Nanos;
 use crate::kernel::{Edge, Event};
 
 use super::account::{Worked, polled};
+use super::waits::EndedWaits;
 
 /// The state of a thread after its events so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Thread {
     /// Its total time in polls since it was first seen.
     pub polled: u64,
@@ -22,6 +23,8 @@ pub struct Thread {
     carried: Worked,
     /// Connections that io_uring has read from for it and that were not written to since: it works on their requests.
     pending_async: usize,
+    /// The ends of its long waits.
+    waits: EndedWaits,
 }
 
 /// The meaning of an event for the time before it.
@@ -54,6 +57,9 @@ impl Threads {
     pub fn step(&mut self, event: &Event<'_>, own: bool) -> Step {
         let thread = self.known.entry(event.tid).or_default();
         thread.polled += polled(event).0;
+        if event.edge == Edge::Idle {
+            thread.waits.add_poll(event.at);
+        }
         thread.carried.add(&Worked::of(event));
         let is_given = event.asynchronous && event.edge == Edge::Read;
         if is_given && thread.pending_async > usize::from(own) {
@@ -73,6 +79,27 @@ impl Threads {
         step
     }
 
+    /// Takes the end of a long wait; `digest` is what the thread that ended it served.
+    pub fn wait_ended(&mut self, event: &Event<'_>, digest: Option<u32>) {
+        let waits = &mut self.known.entry(event.tid).or_default().waits;
+        if let Some(waited) = &event.waited {
+            waits.add_sleep(waited, event.at, digest);
+        }
+        if let Some(answered) = &event.answered {
+            waits.add_answer(answered, event.at);
+        }
+    }
+
+    /// The ends of a thread's long waits; `None` of a thread that is not known.
+    pub fn waits(&self, tid: u32) -> Option<&EndedWaits> {
+        self.known.get(&tid).map(|thread| &thread.waits)
+    }
+
+    /// The connection that a thread works for.
+    pub fn owner(&self, tid: u32) -> Option<u64> {
+        self.known.get(&tid).and_then(|thread| thread.owner)
+    }
+
     /// io_uring has read for a thread, from a connection that it had not read from since the last write.
     pub fn begin_async(&mut self, tid: u32) {
         self.known.entry(tid).or_default().pending_async += 1;
@@ -83,6 +110,11 @@ impl Threads {
         if let Some(thread) = self.known.get_mut(&tid) {
             thread.pending_async = thread.pending_async.saturating_sub(1);
         }
+    }
+
+    /// What each thread works for, and has waited for, is not known until its next event.
+    pub fn pause(&mut self) {
+        self.known.clear();
     }
 
     /// Forgets threads without an event since `before`: ended threads send no event.

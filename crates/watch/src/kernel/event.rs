@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use units::Nanos;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
+use super::wait::{Answered, Waited};
+
 /// The number of parts of an account: those of a request, and [`IDLE`].
 pub const PARTS: usize = 10;
 
@@ -31,6 +33,14 @@ pub enum Edge {
     Closed,
     /// The function that classifies requests returned; the thread's account continues.
     Classified,
+    /// A TLS library has returned plain text of the client; the thread's account continues.
+    PlainRead,
+    /// A TLS library has taken plain text of the server; the thread's account continues.
+    PlainWrite,
+    /// A long sleep of it has ended; its account continues.
+    Waited,
+    /// Another server has answered it after a long time; its account continues.
+    Answered,
 }
 
 /// When bytes that were read had arrived.
@@ -76,13 +86,23 @@ pub struct Culprit {
     pub time: Nanos,
 }
 
+/// A thread's sleep in a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slept {
+    /// The call's number on this machine.
+    pub call: u32,
+    /// The lower half of its first argument: a file descriptor of some calls.
+    pub argument: i32,
+    pub time: Nanos,
+}
+
 /// The ends of a connection, sent with its first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     /// `None` for Unix sockets.
     pub local: Option<SocketAddr>,
     pub peer: Option<SocketAddr>,
-    /// It was opened while watched: nothing was read or written on it before.
+    /// It was opened while watched, or nothing was read or written on it before.
     pub fresh: bool,
 }
 
@@ -142,9 +162,12 @@ struct DidMore {
     parts: Account,
     preempted_ns: u64,
     preemptions: u32,
-    pad: u32,
+    contended_us: u32,
     woken_at: u64,
     woken_parts: Account,
+    sleep_ns: u64,
+    sleep_call: u32,
+    sleep_fd: i32,
 }
 
 /// A fellow thread woke it: from then on it may work on what that one handed over.
@@ -162,7 +185,8 @@ pub struct Wake {
 struct Note {
     culprit: u32,
     wakes: u8,
-    pad: u8,
+    /// More follows it: several arrivals, or wakes.
+    has_more: u8,
     family: u16,
     culprit_ns: u64,
     culprit_comm: [u8; 16],
@@ -172,6 +196,12 @@ struct Note {
     read_bytes: u64,
     local: [u8; 16],
     peer: [u8; 16],
+}
+
+/// Follows the notes that need it.
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct NoteMore {
     arrived: [Arrival; ARRIVALS],
     woken_by_fellows: [Wake; WAKES],
 }
@@ -193,13 +223,23 @@ pub struct Event<'a> {
     /// The part of the run-queue latency after being preempted, and how often that happened.
     pub preempted: Nanos,
     pub preemptions: u32,
+    /// How long other processes ran while the thread waited for a CPU.
+    pub contended: Nanos,
     pub culprit: Option<Culprit>,
+    /// The longest sleep of the thread within the account.
+    pub sleep: Option<Slept>,
     /// When the thread was last woken within the account, by any thread, and the account until then.
     pub woken: Option<(Nanos, &'a Account)>,
     /// When fellow threads woke it, in order.
     pub wakes: &'a [Wake],
     /// What the function that classifies returned.
     pub class: Option<Class>,
+    /// The sleep that has ended.
+    pub waited: Option<Waited>,
+    /// The answer of another server.
+    pub answered: Option<Answered>,
+    /// Of a write: its last bytes wait until the other side has acknowledged those before.
+    pub held_back: bool,
     /// The arrivals of the bytes of a read.
     pub arrived: Arrived<'a>,
     pub opened: Option<Opened>,
@@ -207,7 +247,8 @@ pub struct Event<'a> {
     pub missed: bool,
     /// The first read of its connection, or the first after a write.
     pub begins_turn: bool,
-    /// What was read of its connection up to and with this event, if events before it may have been lost.
+    /// What was read of its connection up to and with this event, if events before it may have been lost; of plain text,
+    /// always.
     pub so_far: Option<SoFar>,
     /// Done by io_uring for the thread, which notices later.
     pub asynchronous: bool,
@@ -220,6 +261,7 @@ const NOTED: u8 = 8;
 const ASYNC: u8 = 16;
 const ACCOUNT: u8 = 32;
 const TURN: u8 = 64;
+const HELD_BACK: u8 = 128;
 
 impl Note {
     fn culprit(&self) -> Option<Culprit> {
@@ -233,6 +275,14 @@ impl Note {
             peer: address(self.family, self.peer, self.peer_port),
             fresh,
         }
+    }
+}
+
+impl DidMore {
+    /// The longest sleep, if there was one.
+    fn slept(&self) -> Option<Slept> {
+        let slept = || Slept { call: self.sleep_call, argument: self.sleep_fd, time: Nanos(self.sleep_ns) };
+        (self.sleep_ns > 0).then(slept)
     }
 }
 
@@ -250,12 +300,19 @@ impl<'a> Event<'a> {
             3 => Edge::Idle,
             4 => Edge::Closed,
             5 => Edge::Classified,
+            6 => Edge::PlainRead,
+            7 => Edge::PlainWrite,
+            8 => Edge::Waited,
+            9 => Edge::Answered,
             _ => return None,
         };
-        let is_edge = !matches!(edge, Edge::Classified | Edge::Closed);
+        let is_edge = matches!(edge, Edge::Read | Edge::Write | Edge::Idle);
         let missed = head.flags & MISSED != 0;
         let (more, rest) = leading::<DidMore>(head.flags & ACCOUNT != 0, rest)?;
-        let (note, bytes) = leading::<Note>(head.flags & NOTED != 0, rest)?;
+        let (note, rest) = leading::<Note>(head.flags & NOTED != 0, rest)?;
+        let (note_more, bytes) = leading::<NoteMore>(note.is_some_and(|note| note.has_more != 0), rest)?;
+        let waited = (edge == Edge::Waited).then(|| Waited::parse(bytes));
+        let answered = (edge == Edge::Answered).then(|| Answered::parse(bytes));
         Some(Event {
             at: Nanos(head.at),
             edge,
@@ -267,26 +324,38 @@ impl<'a> Event<'a> {
             parts: more.map_or_else(|| ran(if is_edge { head.on_cpu } else { 0 }), |more| more.parts),
             preempted: more.map_or(Nanos::ZERO, |more| Nanos(more.preempted_ns)),
             preemptions: more.map_or(0, |more| more.preemptions),
+            contended: more.map_or(Nanos::ZERO, |more| Nanos::from_micros(u64::from(more.contended_us))),
             culprit: note.and_then(Note::culprit),
+            sleep: more.and_then(DidMore::slept),
             woken: more
                 .filter(|more| more.woken_at != 0)
                 .map(|more| (Nanos(more.woken_at), &more.woken_parts)),
-            wakes: match note {
-                Some(note) => note.woken_by_fellows.get(..usize::from(note.wakes))?,
-                None => &[],
+            wakes: match (note, note_more) {
+                (Some(note), Some(more)) => more.woken_by_fellows.get(..usize::from(note.wakes))?,
+                _ => &[],
             },
             class: (edge == Edge::Classified)
                 .then_some(Class { since: Nanos(head.arrived_at), value: head.on_cpu.cast_signed() }),
+            waited: match waited {
+                Some(waited) => Some(waited?),
+                None => None,
+            },
+            answered: match answered {
+                Some(answered) => Some(answered?),
+                None => None,
+            },
+            held_back: head.flags & HELD_BACK != 0,
             arrived: match head.arrivals {
                 0 => Arrived::None,
                 1 => Arrived::One(Arrival::new(head.arrived_at, head.arrived_end)),
-                several => Arrived::Several(note?.arrived.get(..usize::from(several))?),
+                several => Arrived::Several(note_more?.arrived.get(..usize::from(several))?),
             },
             opened: note.filter(|_| head.flags & NEW != 0).map(|note| note.opened(head.flags & FRESH != 0)),
             missed,
             begins_turn: head.flags & TURN != 0,
             so_far: match edge {
                 Edge::Closed => Some(SoFar { turns: head.arrived_end, bytes: head.on_cpu }),
+                Edge::PlainRead | Edge::PlainWrite => Some(SoFar { turns: 0, bytes: head.on_cpu }),
                 _ => note.filter(|_| missed).map(|note| SoFar { turns: note.turns, bytes: note.read_bytes }),
             },
             asynchronous: head.flags & ASYNC != 0,
@@ -313,7 +382,7 @@ fn ran(on_cpu: u64) -> Account {
     account
 }
 
-fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
+pub(super) fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
     let ip = match i32::from(family) {
         libc::AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])),
         // A listener for both families sees IPv4 peers as mapped addresses.
@@ -334,8 +403,9 @@ mod tests {
     fn the_layout_is_that_of_the_kernels_programs() {
         // The header asserts the same numbers.
         assert_eq!((std::mem::offset_of!(Head, kind), size_of::<Head>()), (60, 64));
-        assert_eq!((std::mem::offset_of!(DidMore, woken_at), size_of::<DidMore>()), (96, 184));
-        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (48, 560));
+        assert_eq!((std::mem::offset_of!(DidMore, woken_at), size_of::<DidMore>()), (96, 200));
+        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (48, 80));
+        assert_eq!(size_of::<NoteMore>(), 480);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The lanes of events, two per CPU, written by the kernel's programs and read here: `bpf/watch_lane.h`.
+//! The lanes of events, two per CPU, written by the kernel's programs and emptied here: `bpf/watch_lane.h`.
 //!
-//! Each lane is in order for its own CPU only. A round reads what has arrived, and passes on events not later than the
-//! latest event of the previous round, which is at least a millisecond ago, so every program that had to report
-//! something from that time has done so. Events are thus passed on in the order of time across all CPUs, by their own
-//! clock, which in a time namespace is not this process's clock. An event that a program writes late, because a
-//! hypervisor took its CPU, comes after later events of other CPUs, but in order among those of its own CPU.
+//! Each lane is in order for its own CPU only. A round copies what has arrived, and is complete up to the latest event
+//! of the previous round, which is at least a millisecond ago, so every program that had to report something from that
+//! time has done so. `backlog.rs` passes events on in the order of time across all CPUs, by their own clock, which in a
+//! time namespace is not this process's clock. An event that a program writes late, because a hypervisor took its CPU,
+//! comes after later events of other CPUs, but in order among those of its own CPU.
 
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,6 +15,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use units::Nanos;
 use zerocopy::FromBytes;
 
+use super::backlog::Batch;
 use super::event::Head;
 
 /// Where a lane's events begin.
@@ -63,9 +64,7 @@ pub struct Lanes {
     /// Up to where each lane was read, and the time of the last event there.
     seen: Vec<u64>,
     last: Vec<u64>,
-    /// Events read and not yet passed on, in the order of their time.
-    waiting: Vec<Waiting>,
-    /// The time of the latest event that the previous round read.
+    /// The time of the latest event that was read.
     latest: u64,
     /// How long the lanes can wait for the next round.
     patience: Nanos,
@@ -75,15 +74,6 @@ pub struct Lanes {
 struct Row {
     memory: MmapRaw,
     lane_bytes: usize,
-}
-
-/// An event that is still in its lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
-    at: u64,
-    lane: u32,
-    position: u64,
-    size: u32,
 }
 
 impl Lanes {
@@ -111,7 +101,7 @@ impl Lanes {
             assert!(row.memory.len() >= value_bytes(row.lane_bytes) * cpus, "all lanes are mapped");
         }
         let (seen, last) = (vec![0; 2 * cpus], vec![0; 2 * cpus]);
-        Lanes { rows, secret, seen, last, waiting: Vec::new(), latest: 0, patience: LONGEST }
+        Lanes { rows, secret, seen, last, latest: 0, patience: LONGEST }
     }
 
     /// How long the lanes can wait for the next round, estimated from the last.
@@ -119,25 +109,20 @@ impl Lanes {
         self.patience
     }
 
-    /// Passes on events not later than what the previous round read. Call as often as [`Lanes::patience`] returns.
+    /// Moves what is new to `batch`, which is empty, and returns its space to the kernel's programs. Call as often as
+    /// [`Lanes::patience`] returns.
     ///
     /// # Cost
     ///
-    /// A sort of the new events, which are in order except across CPUs.
-    pub fn round(&mut self, give: impl FnMut(&[u8])) {
-        let until = self.look().min(self.latest);
-        self.latest = self.waiting.last().map_or(self.latest, |last| last.at);
-        self.hand_over(until, give);
+    /// One copy of the new bytes.
+    pub fn collect(&mut self, batch: &mut Batch) {
+        let complete = self.latest;
+        let until = self.move_new(batch);
+        batch.complete_until(until.min(complete));
     }
 
-    /// Passes on everything that was written.
-    pub fn rest(&mut self, give: impl FnMut(&[u8])) {
-        self.look();
-        self.hand_over(u64::MAX, give);
-    }
-
-    /// Reads what is new; returns the time up to which it is complete.
-    fn look(&mut self) -> u64 {
+    /// Moves what is new; returns the time up to which it is complete, as far as programs have begun to write.
+    fn move_new(&mut self, batch: &mut Batch) -> u64 {
         let mut all_until = u64::MAX;
         let mut most = 0;
         for lane in 0..self.seen.len() {
@@ -145,72 +130,44 @@ impl Lanes {
             most = most.max(reserved - self.seen[lane]);
             while self.seen[lane] < reserved {
                 let position = self.seen[lane];
-                let Some((at, size)) = self.whole_event(lane, position) else {
+                let Some((at, event)) = self.whole_event(lane, position) else {
                     // A program was interrupted while it wrote. Nothing later than the event before it is certain.
                     all_until = all_until.min(self.last[lane]);
                     break;
                 };
+                batch.push(at, u32::try_from(lane).expect("CPUs are counted in 32 bits"), event);
+                let size = event.len() as u64;
                 self.last[lane] = at;
-                self.seen[lane] += u64::from(size);
-                let lane = u32::try_from(lane).expect("CPUs are counted in 32 bits");
-                self.waiting.push(Waiting { at, lane, position, size });
+                self.latest = self.latest.max(at);
+                self.seen[lane] += size;
             }
+            self.marks(lane).taken.store(self.seen[lane], Ordering::Release);
         }
         self.patience = patience(self.patience, most, self.rows[0].lane_bytes as u64 / PART);
-        self.waiting.sort();
         all_until
     }
 
-    fn hand_over(&mut self, until: u64, mut give: impl FnMut(&[u8])) {
-        let ready = self.waiting.partition_point(|waiting| waiting.at <= until);
-        for &waiting in &self.waiting[..ready] {
-            give(self.bytes(waiting));
-        }
-        self.waiting.drain(..ready);
-        if ready > 0 {
-            self.give_back();
-        }
-    }
-
-    /// Returns the space of events that were passed on to the kernel's programs.
-    fn give_back(&mut self) {
-        let mut free = self.seen.clone();
-        for waiting in &self.waiting {
-            let free = &mut free[waiting.lane as usize];
-            *free = waiting.position.min(*free);
-        }
-        for (lane, free) in free.into_iter().enumerate() {
-            self.marks(lane).taken.store(free, Ordering::Release);
-        }
-    }
-
-    /// The time of the event at a position, and its size; `None` as long as it is incomplete.
-    fn whole_event(&self, lane: usize, position: u64) -> Option<(u64, u32)> {
-        let head = self.at(lane, position);
+    /// The time of the event at a position, and the event; `None` as long as it is incomplete.
+    fn whole_event(&self, lane: usize, position: u64) -> Option<(u64, &[u8])> {
+        let place = self.at(lane, position);
         // SAFETY: a multiple of eight within a mapping that is page-aligned and lives as long as `self`; the programs
         // write it as one word.
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
-        let stamp = unsafe { &*head.cast::<AtomicU64>() };
+        let stamp = unsafe { &*place.cast::<AtomicU64>() };
         if stamp.load(Ordering::Acquire) != position.wrapping_add(self.secret) {
             return None;
         }
         // SAFETY: as above; a complete event is not overwritten before its space is returned.
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
-        let head = unsafe { std::slice::from_raw_parts(head, size_of::<Head>()) };
+        let head = unsafe { std::slice::from_raw_parts(place, size_of::<Head>()) };
         let head = Head::ref_from_bytes(head).ok()?;
-        let size = u32::from(head.words) * 8;
-        let fits = (size_of::<Head>()..=SLACK).contains(&(size as usize));
+        let size = usize::from(head.words) * 8;
+        let fits = (size_of::<Head>()..=SLACK).contains(&size);
         assert!(fits, "the programs and this agree on how large an event is");
-        Some((head.at, size))
-    }
-
-    fn bytes(&self, waiting: Waiting) -> &[u8] {
-        let event = self.at(waiting.lane as usize, waiting.position);
-        // SAFETY: it is complete, so its program has left it, and its space was not returned; its size was checked,
-        // and what begins within a lane ends within its slack.
+        // SAFETY: as above; its size was checked, and what begins within a lane ends within its slack.
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
-        let bytes = unsafe { std::slice::from_raw_parts(event, waiting.size as usize) };
-        bytes
+        let event = unsafe { std::slice::from_raw_parts(place, size) };
+        Some((head.at, event))
     }
 
     fn marks(&self, lane: usize) -> &Marks {
@@ -252,6 +209,7 @@ mod tests {
     use memmap2::MmapMut;
     use proptest::prelude::*;
 
+    use super::super::backlog::Order;
     use super::*;
 
     const SECRET: u64 = 0x5eed_0000_0000_0001;
@@ -260,7 +218,7 @@ mod tests {
     const BARE: usize = size_of::<Head>();
 
     /// Unshared lanes, and what the kernel's programs would write into them.
-    struct Planted(Lanes);
+    struct Planted(Lanes, Order);
 
     impl Planted {
         fn new(cpus: usize) -> Planted {
@@ -268,7 +226,7 @@ mod tests {
                 let memory = MmapMut::map_anon(value_bytes(LANE) * cpus).unwrap();
                 Row { memory: memory.into(), lane_bytes: LANE }
             };
-            Planted(Lanes::in_memory([row(), row()], SECRET, cpus))
+            Planted(Lanes::in_memory([row(), row()], SECRET, cpus), Order::default())
         }
 
         /// Reserves space, if there is any, and writes everything but the stamp.
@@ -307,8 +265,15 @@ mod tests {
 
         fn round(&mut self) -> Vec<u64> {
             let mut given = Vec::new();
-            self.0.round(|raw| given.push(at_of(raw)));
+            self.collect(|raw| given.push(at_of(raw)));
             given
+        }
+
+        fn collect(&mut self, give: impl FnMut(&[u8])) {
+            let mut batch = Batch::default();
+            self.0.collect(&mut batch);
+            self.1.add(batch);
+            self.1.give_complete(give);
         }
     }
 
@@ -396,10 +361,11 @@ mod tests {
                     written.push((at as u64, length));
                 }
                 if round {
-                    planted.0.round(|raw| came.push(parsed(raw)));
+                    planted.collect(|raw| came.push(parsed(raw)));
                 }
             }
-            planted.0.rest(|raw| came.push(parsed(raw)));
+            planted.collect(|raw| came.push(parsed(raw)));
+            planted.1.give_all(|raw| came.push(parsed(raw)));
             prop_assert_eq!(came.iter().map(|one| one.0).collect::<Vec<_>>(), written.iter().map(|one| one.0).collect::<Vec<_>>());
             for (&(_, length), (_, bytes)) in written.iter().zip(&came) {
                 prop_assert_eq!(length.next_multiple_of(8), bytes.len());

@@ -1,6 +1,5 @@
 //! Loads the programs, attaches them, and reads their events.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -11,40 +10,45 @@ use libbpf_rs::btf::types::Typedef;
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use libbpf_rs::{
     Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, OpenProgramMut, PrintLevel, Program,
-    UprobeOpts,
 };
 use units::Nanos;
 
+use super::attach;
+use super::backlog::Backlog;
 use super::calls;
 use super::event::Event;
 use super::lanes::{self, Lanes};
+use super::tls;
+use crate::symbol::Function;
+use crate::tls::TlsLibrary;
 
 /// Settings that cannot be changed while the programs run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct CaptureSettings {
     /// The most bytes to copy of one read or write.
     pub capture: u32,
-    /// Memory for events on their way to user space, for all CPUs together, in bytes.
+    /// The most memory for events that wait to be processed, for all CPUs together, in bytes: [`IN_KERNEL`] of it in the
+    /// kernel, the rest in this process as it is needed.
     pub ring_bytes: u32,
     /// The function whose return value is a request's class.
     pub class: Option<ClassProbe>,
+    /// Probes TLS libraries for the plain text of connections.
+    pub tls: bool,
 }
 
 /// `uretprobe:BINARY:SYMBOL`: a function of the server to probe.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ClassProbe {
-    /// The file with the function.
+    /// The name of the file with the function, for messages.
     pub binary: PathBuf,
-    /// The function's symbol, mangled where it is.
-    pub symbol: String,
+    /// The function in the file that is attached to.
+    pub function: Function,
 }
 
 /// Why the programs do not run. Messages are one line each.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    #[error(
-        "loading eBPF programs is not permitted: run this as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE"
-    )]
+    #[error("loading eBPF programs is not permitted: run this as root, or with {}", host::CAPABILITIES)]
     Privilege,
     #[error(
         "this kernel does not publish its types (no /sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"
@@ -59,6 +63,8 @@ pub enum LoadError {
     NoTracepoint { tracepoint: String },
     #[error("this kernel refused the eBPF program: {0}")]
     Refused(String),
+    #[error("cannot probe `{function}` of {library}: {why}; watch without --tls")]
+    Tls { library: String, function: &'static str, why: String },
     #[error("cannot probe `{symbol}` of {binary}: {why}")]
     Class { binary: PathBuf, symbol: String, why: String },
 }
@@ -79,6 +85,8 @@ pub struct Losses {
     pub missed_switches: u64,
     /// Program runs that the kernel skipped.
     pub recursion: u64,
+    /// Pieces of plain text of TLS connections whose connection is not known.
+    pub unattributed: u64,
     /// Bytes that are not an event: always 0, unless the object is from another version.
     pub unreadable: u64,
 }
@@ -119,9 +127,7 @@ pub struct Cost {
 /// A thread that ran while threads of a watched process waited for a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CulpritRow {
-    /// The pid of the waiting process.
-    pub victim: u32,
-    /// The pid of the process that ran.
+    /// The pid of the process that ran; 0 for all those together for which the table had no room.
     pub pid: u32,
     /// Its name, zero-terminated.
     pub comm: [u8; 16],
@@ -131,11 +137,22 @@ pub struct CulpritRow {
     pub count: u64,
 }
 
-/// The loaded programs, attached until dropped.
+/// Bytes of the lanes of all CPUs, unless [`CaptureSettings::ring_bytes`] is less: they hold what comes while the thread
+/// that empties them has no CPU.
+const IN_KERNEL: usize = 16 << 20;
+
+/// The key of the culprits for whom the kernel's table has no room.
+const REST: [u8; 20] = [0; 20];
+
+/// The loaded programs, attached until dropped, except while they are paused.
 pub struct Kernel {
-    lanes: Lanes,
+    backlog: Backlog,
     object: Object,
-    _links: Vec<Link>,
+    links: Vec<Link>,
+    /// Stays attached during pauses: of processes that the server forks.
+    fork: Option<Link>,
+    /// How often the programs were attached again.
+    window: u32,
     /// While this is open the kernel accounts for its programs.
     statistics: Option<OwnedFd>,
     unreadable: u64,
@@ -143,25 +160,77 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Loads and attaches all programs. No process is watched yet.
+    /// Loads and attaches all programs. No process is watched yet. `libraries`: those whose plain text is seen.
     ///
     /// # Errors
     ///
     /// [`LoadError`]: no privilege, an unsupported kernel, or a refused program.
-    pub fn load(settings: &CaptureSettings) -> Result<Kernel, LoadError> {
+    pub fn load(settings: &CaptureSettings, libraries: &[TlsLibrary]) -> Result<Kernel, LoadError> {
         begin()?;
         let mut open =
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
         let all = usize::try_from(settings.ring_bytes).expect("a size fits into memory");
-        let layout = Layout { secret: secret()?, overflow_bytes: lanes::overflow_bytes(all, cpus), cpus };
+        let layout = Layout {
+            secret: secret()?,
+            overflow_bytes: lanes::overflow_bytes(all.min(IN_KERNEL), cpus),
+            cpus,
+            has_tls: !libraries.is_empty(),
+        };
         let missing = prepare(&mut open, settings, &layout)?;
         let object = open.load().map_err(|e| refused(&e))?;
         let maps = (map(&object, "lanes"), map(&object, "overflow"));
         let lanes = Lanes::map((&maps.0, &maps.1), layout.secret, layout.overflow_bytes, cpus)
             .map_err(|error| LoadError::Refused(format!("cannot map its events: {error}")))?;
-        let links = attach(&object, settings)?;
-        Ok(Kernel { lanes, object, _links: links, statistics: None, unreadable: 0, missing })
+        let backlog = Backlog::start(lanes, all.saturating_sub(IN_KERNEL).max(LEAST_BACKLOG))
+            .map_err(|error| LoadError::Refused(format!("cannot collect its events: {error}")))?;
+        // The row of those for whom there is no room.
+        map(&object, "culprits").update(&REST, &[0; 16], MapFlags::ANY).map_err(|e| refused(&e))?;
+        // First: of a connection that begins under watch, all plain text is seen.
+        let mut links = tls::attach(&object, libraries)?;
+        links.extend(attach::tracepoints(&object, |program| program != attach::FORK)?);
+        links.extend(attach::classifiers(&object, settings)?);
+        let fork = attach::tracepoints(&object, |program| program == attach::FORK)?.pop();
+        Ok(Kernel { backlog, object, links, fork, window: 0, statistics: None, unreadable: 0, missing })
+    }
+
+    /// Detaches the programs for a while; returns how long that took. What they have written can be drained.
+    pub fn pause(&mut self) -> Nanos {
+        let began = clock::now();
+        self.links.clear();
+        let took = clock::now() - began;
+        attach::wait_for_programs();
+        took
+    }
+
+    /// Attaches the programs again, those at tracepoints; returns how long that took. What they know of threads and
+    /// connections starts again.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn resume(&mut self) -> Result<Nanos, LoadError> {
+        let began = clock::now();
+        self.window += 1;
+        self.set(".bss.window", &self.window.to_ne_bytes())?;
+        // A Unix socket does not show whether anything was read or written on it during the pause.
+        self.set(".bss.old", &0_u32.to_ne_bytes())?;
+        self.links = attach::tracepoints(&self.object, |program| program != attach::FORK)?;
+        Ok(clock::now() - began)
+    }
+
+    /// Up to when all events were passed on; of the kernel's clock.
+    pub fn complete_until(&self) -> Nanos {
+        self.backlog.complete_until()
+    }
+
+    /// Collects what the programs have written so far, so that it need not wait for [`Kernel::patience`].
+    pub fn collect(&self) {
+        self.backlog.collect();
+    }
+
+    fn set(&self, section: &str, value: &[u8]) -> Result<(), LoadError> {
+        map(&self.object, section).update(&0_u32.to_ne_bytes(), value, MapFlags::ANY).map_err(|e| refused(&e))
     }
 
     /// What cannot be observed on this kernel, in words for the record.
@@ -171,26 +240,35 @@ impl Kernel {
 
     /// The tracepoints and probes that programs are attached to.
     pub fn attached(&self) -> Vec<String> {
-        let loaded = self.object.progs().filter(|program| program.autoload());
+        let is_listed = |program: &Program<'_>| program.autoload() && !tls::is_of_tls(program.name());
+        let loaded = self.object.progs().filter(is_listed);
         loaded.map(|program| program.section().to_string_lossy().into_owned()).collect()
     }
 
-    /// Passes on the events up to the previous call, in the order of their time. Call as often as [`Kernel::patience`]
-    /// returns.
+    /// Passes on the events so far, or the first part of them, in the order of their time. Call as often as
+    /// [`Kernel::patience`] returns.
     pub fn drain(&mut self, mut give: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
-        self.lanes.round(|raw| hand_on(raw, &mut give, unreadable));
+        self.backlog.drain(|raw| hand_on(raw, &mut give, unreadable));
     }
 
     /// How long events can wait for the next [`Kernel::drain`].
     pub fn patience(&self) -> Nanos {
-        self.lanes.patience()
+        self.backlog.patience()
+    }
+
+    /// Detaches the programs, and collects what they have written.
+    pub fn detach(&mut self) {
+        self.links.clear();
+        self.fork = None;
+        attach::wait_for_programs();
+        self.backlog.stop();
     }
 
     /// Passes on all remaining events.
     pub fn drain_all(&mut self, mut give: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
-        self.lanes.rest(|raw| hand_on(raw, &mut give, unreadable));
+        self.backlog.drain_all(|raw| hand_on(raw, &mut give, unreadable));
     }
 
     /// Sets the processes and local ports of the server.
@@ -205,9 +283,7 @@ impl Kernel {
         }
         let only = if let [only] = processes { *only } else { 0 };
         self.set_ports(ports)?;
-        map(&self.object, ".bss.process")
-            .update(&0_u32.to_ne_bytes(), &only.to_ne_bytes(), MapFlags::ANY)
-            .map_err(|e| refused(&e))
+        self.set(".bss.process", &only.to_ne_bytes())
     }
 
     /// Sets the sockets, by inode, that the server had before it was watched. Its other sockets count as new, and are
@@ -221,9 +297,7 @@ impl Kernel {
         if inodes.iter().any(|inode| old.update(&inode.to_ne_bytes(), &[1], MapFlags::ANY).is_err()) {
             return Ok(());
         }
-        map(&self.object, ".bss.old")
-            .update(&0_u32.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY)
-            .map_err(|e| refused(&e))
+        self.set(".bss.old", &1_u32.to_ne_bytes())
     }
 
     /// Sets the server's local ports.
@@ -236,9 +310,7 @@ impl Kernel {
         for &port in ports {
             flags[usize::from(port)] = 1;
         }
-        map(&self.object, ".bss.ports")
-            .update(&0_u32.to_ne_bytes(), &flags, MapFlags::ANY)
-            .map_err(|e| refused(&e))
+        self.set(".bss.ports", &flags)
     }
 
     /// The processes watched now: those named, and the children they have forked since.
@@ -266,6 +338,7 @@ impl Kernel {
             forgotten_slices: at(7),
             joined_arrivals: at(8),
             missed_switches: at(9),
+            unattributed: at(10),
             recursion: self.programs().iter().map(|program| program.recursion_misses).sum(),
             unreadable: self.unreadable,
         }
@@ -298,21 +371,38 @@ impl Kernel {
         programs_of(&self.object)
     }
 
-    /// The threads that took CPUs from the watched processes so far.
+    /// The threads that took CPUs from the watched processes, since they were last taken.
     pub fn culprits(&self) -> Vec<CulpritRow> {
         let culprits = map(&self.object, "culprits");
-        let row = |key: Vec<u8>| {
-            let value = culprits.lookup(&key, MapFlags::ANY).ok().flatten()?;
-            Some(CulpritRow {
-                victim: word(key.get(..4)?)?,
-                pid: word(key.get(4..8)?)?,
-                comm: key.get(8..24)?.try_into().ok()?,
-                time: Nanos(u64::from_ne_bytes(value.get(..8)?.try_into().ok()?)),
-                count: u64::from_ne_bytes(value.get(8..16)?.try_into().ok()?),
-            })
-        };
-        culprits.keys().filter_map(row).collect()
+        let row = |key: Vec<u8>| culprit_row(&key, &culprits.lookup(&key, MapFlags::ANY).ok().flatten()?);
+        culprits.keys().filter_map(row).filter(|row| row.count > 0).collect()
     }
+
+    /// Takes them out of the kernel's table, which has room for 4,096, if it has over `most`. What a program adds to
+    /// one at this moment is lost.
+    ///
+    /// # Cost
+    ///
+    /// A system call per row.
+    pub fn take_culprits(&mut self, most: usize) -> Vec<CulpritRow> {
+        let culprits = map(&self.object, "culprits");
+        // The row of those for whom there was no room stays.
+        let keys: Vec<Vec<u8>> = culprits.keys().filter(|key| *key != REST).collect();
+        if keys.len() <= most {
+            return Vec::new();
+        }
+        let row = |key: Vec<u8>| culprit_row(&key, &culprits.lookup_and_delete(&key).ok().flatten()?);
+        keys.into_iter().filter_map(row).collect()
+    }
+}
+
+fn culprit_row(key: &[u8], value: &[u8]) -> Option<CulpritRow> {
+    Some(CulpritRow {
+        pid: word(key.get(..4)?)?,
+        comm: key.get(4..20)?.try_into().ok()?,
+        time: Nanos(u64::from_ne_bytes(value.get(..8)?.try_into().ok()?)),
+        count: u64::from_ne_bytes(value.get(8..16)?.try_into().ok()?),
+    })
 }
 
 fn hand_on(raw: &[u8], give: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) {
@@ -322,11 +412,16 @@ fn hand_on(raw: &[u8], give: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) 
     }
 }
 
+/// What may always wait in this process: what comes in one round.
+const LEAST_BACKLOG: usize = 1 << 20;
+
 /// What the programs and [`Lanes`] must agree on.
 struct Layout {
     secret: u64,
     overflow_bytes: usize,
     cpus: usize,
+    /// Whether TLS libraries are probed.
+    has_tls: bool,
 }
 
 /// An unpredictable number.
@@ -409,8 +504,10 @@ fn prepare(
     }
     let types = Btf::from_vmlinux().map_err(|e| refused(&e))?;
     for mut program in open.progs_mut() {
-        if is_classifier(program.name()) {
+        if attach::is_classifier(program.name()) {
             program.set_autoload(settings.class.is_some());
+        } else if tls::is_of_tls(program.name()) {
+            program.set_autoload(layout.has_tls);
         } else if let Some(tracepoint) = tracepoint_of(&program)
             && types.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_none()
         {
@@ -430,7 +527,9 @@ fn tracepoint_of(program: &OpenProgramMut<'_>) -> Option<String> {
 }
 
 /// Tracepoints without which something is not seen, and what that is.
-const OPTIONAL: [(&str, &str); 2] = [
+const OPTIONAL: [(&str, &str); 4] = [
+    ("hrtimer_expire_entry", "which waits a timer ends: this kernel has no tracepoint hrtimer_expire_entry"),
+    ("hrtimer_expire_exit", "which waits a timer ends: this kernel has no tracepoint hrtimer_expire_exit"),
     ("sk_data_ready", "when requests arrived: this kernel has no tracepoint sk_data_ready (since 6.3)"),
     (
         "inet_sock_set_state",
@@ -449,39 +548,9 @@ fn settings_bytes(settings: &CaptureSettings, layout: &Layout) -> Vec<u8> {
     bytes.extend_from_slice(&settings.capture.to_ne_bytes());
     let yield_call = i32::try_from(libc::SYS_sched_yield).expect("numbers of system calls are small");
     bytes.extend_from_slice(&yield_call.to_ne_bytes());
-    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(&u32::from(layout.has_tls).to_ne_bytes());
     debug_assert_eq!(bytes.len() % 8, 0, "as the compiler rounds the structure");
     bytes
-}
-
-/// The programs at the entry and at the return of the function that classifies.
-const CLASSIFIERS: [&str; 2] = ["on_entry", "on_return"];
-
-fn is_classifier(program: &OsStr) -> bool {
-    CLASSIFIERS.iter().any(|name| program == *name)
-}
-
-fn attach(object: &Object, settings: &CaptureSettings) -> Result<Vec<Link>, LoadError> {
-    let mut links = Vec::new();
-    for program in object.progs_mut().filter(|program| program.autoload()) {
-        let name = program.name();
-        if !is_classifier(name) {
-            links.push(program.attach().map_err(|e| refused(&e))?);
-        } else if let Some(class) = &settings.class {
-            let options = UprobeOpts {
-                retprobe: name == CLASSIFIERS[1],
-                func_name: Some(class.symbol.clone()),
-                ..UprobeOpts::default()
-            };
-            let link = program.attach_uprobe_with_opts(-1, &class.binary, 0, options);
-            links.push(link.map_err(|e| LoadError::Class {
-                binary: class.binary.clone(),
-                symbol: class.symbol.clone(),
-                why: e.to_string(),
-            })?);
-        }
-    }
-    Ok(links)
 }
 
 /// libbpf's messages about a failure: its error itself is only a number.

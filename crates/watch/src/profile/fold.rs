@@ -62,7 +62,7 @@ impl Folding<'_> {
         self.folded.sums[n].count += weight.count;
         self.folded.sums[n].ns += weight.ns;
         if picture == Picture::OffCpu {
-            let reason = waits::rule_of(&frames[1..], picture).map(|rule| rule.what);
+            let reason = waits::rule_of(&frames[1..]).map(|rule| rule.what);
             let asleep = self.sleepers.entry((clean_frame(&key.name()), reason)).or_default();
             asleep.threads.insert((key.pid, key.tid));
             asleep.sleeps += weight.count;

@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -21,19 +22,49 @@ use units::Nanos;
 
 use super::world::World;
 
-/// Deadline for the whole dialogue. A busy JVM with a hundred thousand methods takes two seconds.
+/// Deadline for the dialogues with all JVMs. A busy JVM with a hundred thousand methods takes two seconds.
 const PATIENCE: Nanos = Nanos::from_secs(20);
+/// JVMs that are asked, each in a thread of its own.
+const JVMS_MOST: usize = 64;
 const POLL: Nanos = Nanos::from_millis(20);
 const REPLY_LONGEST: usize = 64 << 10;
 
-/// Makes the JVM `pid`, whose pid in its own namespace is `inner_pid` and which runs as user `owner`, write its perf
-/// map.
-///
-/// # Errors
-///
-/// The reason, in words for people, after 20 s at the latest.
-pub fn write_perf_map(pid: u32, inner_pid: u32, owner: u32) -> Result<(), String> {
+/// A process with a JVM.
+#[derive(Debug, Clone, Copy)]
+pub struct Jvm {
+    pub pid: u32,
+    /// Its pid in its own namespace.
+    pub inner_pid: u32,
+    /// The user that it runs as.
+    pub owner: u32,
+}
+
+/// Makes all of `jvms` write their perf maps, at the same time, because one that does not respond must not delay the
+/// others. Returns for each the reason why it did not, in words for people, after 20 s at the latest.
+pub fn write_perf_maps(jvms: &[Jvm]) -> Vec<Result<(), String>> {
     let deadline = clock::now() + PATIENCE;
+    thread::scope(|scope| {
+        let ask = |jvm: &Jvm| {
+            let jvm = *jvm;
+            thread::Builder::new().spawn_scoped(scope, move || write_perf_map(jvm, deadline))
+        };
+        // Collected, so that all are asked before the first is waited for.
+        let asked: Vec<_> = jvms.iter().take(JVMS_MOST).map(ask).collect();
+        let outcomes = asked.into_iter().map(|asked| match asked {
+            Ok(thread) => {
+                thread.join().unwrap_or_else(|_| Err("the thread that asks the JVM panicked".to_owned()))
+            }
+            Err(error) => Err(format!("cannot ask the JVM: {error}")),
+        });
+        let others = jvms.iter().skip(JVMS_MOST);
+        outcomes
+            .chain(others.map(|_| Err(format!("only the first {JVMS_MOST} JVMs are asked for their names"))))
+            .collect()
+    })
+}
+
+fn write_perf_map(jvm: Jvm, deadline: Nanos) -> Result<(), String> {
+    let Jvm { pid, inner_pid, owner } = jvm;
     let failed = |error: io::Error| format!("the JVM's attach socket: {error}");
     let tmp = World::of(pid).and_then(|world| world.directory("tmp")).map_err(failed)?;
     let socket = match socket(&tmp, inner_pid, owner) {
@@ -143,7 +174,8 @@ mod tests {
     #[test]
     fn a_process_that_does_not_catch_the_signal_gets_none() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let refused = write_perf_map(child.id(), child.id(), 0).unwrap_err();
+        let jvm = Jvm { pid: child.id(), inner_pid: child.id(), owner: 0 };
+        let refused = write_perf_map(jvm, clock::now() + PATIENCE).unwrap_err();
         assert!(refused.contains("does not handle SIGQUIT"), "{refused}");
         assert!(child.try_wait().unwrap().is_none(), "it is still running");
         child.kill().unwrap();
@@ -198,5 +230,40 @@ mod tests {
         assert_eq!(late.kind(), io::ErrorKind::TimedOut, "{late}");
         assert!(clock::now() - begin < Nanos::from_secs(10));
         drips.join().unwrap();
+    }
+
+    /// If this fails, each process of a tree that maps a file named libjvm.so and does not respond adds 20 s. Here none
+    /// responds before all are asked.
+    #[test]
+    fn all_jvms_are_asked_at_the_same_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let owner = fs::metadata(folder.path()).unwrap().uid();
+        let together = std::sync::Barrier::new(4);
+        // Above any real pid.
+        let jvms: Vec<_> =
+            (0..4).map(|n| Jvm { pid: std::process::id(), inner_pid: u32::MAX - n, owner }).collect();
+        let path = |jvm: &Jvm| format!("/tmp/.java_pid{}", jvm.inner_pid);
+        let outcomes = thread::scope(|scope| {
+            for jvm in &jvms {
+                let _ = fs::remove_file(path(jvm));
+                let listener = UnixListener::bind(path(jvm)).unwrap();
+                let together = &together;
+                scope.spawn(move || {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    together.wait();
+                    let _ = stream.read(&mut [0; 64]).unwrap();
+                    stream.write_all(b"0\ndone\n").unwrap();
+                });
+            }
+            let outcomes = write_perf_maps(&jvms);
+            // Releases the threads of a failed test.
+            for jvm in jvms.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_err()).map(|(jvm, _)| jvm)
+            {
+                drop(UnixStream::connect(path(jvm)));
+            }
+            outcomes
+        });
+        jvms.iter().for_each(|jvm| fs::remove_file(path(jvm)).unwrap());
+        assert_eq!(outcomes, [Ok(()), Ok(()), Ok(()), Ok(())]);
     }
 }

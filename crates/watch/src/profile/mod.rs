@@ -1,13 +1,16 @@
 //! Where the threads of a server spend their time: on a CPU, asleep, or waiting for a CPU, each with its stack.
 //!
 //! A [`Profiler`] counts in the kernel from its start to [`Profiler::finish`], which names the stacks. Its owner
-//! calls [`Profiler::look`] a few times per second, so that the names of short-lived processes are known.
+//! calls [`Profiler::look`] whenever it is due ([`Profiler::due`]), so that the names of short-lived processes are known
+//! and the time between samples changes.
 
 mod fold;
+mod interpreters;
 mod jvm;
 mod layout;
 mod perf_map;
 mod programs;
+mod sampler;
 mod spaces;
 mod symbols;
 mod unwind;
@@ -22,17 +25,21 @@ use record::observation::profile::{
     FrameShare, Picture, PictureResult, ProfileLine, ProfileLosses, ProfileResults, ProfiledProcess, Wait,
     WaitKind,
 };
-use record::stacks::{FrameWeight, Stacks, waits};
+use record::stacks::{FrameWeight, Stacks, spins, waits};
 use units::Nanos;
 
 use self::fold::Folded;
+use self::interpreters::NotUnwound;
+use self::jvm::Jvm;
 use self::layout::{Totals, Weight};
 use self::perf_map::PerfMap;
 use self::programs::Programs;
-use self::spaces::Spaces;
+pub(crate) use self::spaces::Executable;
+use self::spaces::{Space, Spaces};
 use self::symbols::Symbols;
 use self::unwind::Unwinding;
-use self::world::{Owner, World};
+use self::world::World;
+pub(crate) use self::world::{Owner, regular};
 use crate::find;
 use crate::kernel::{LoadError, require_host_pids};
 
@@ -55,6 +62,8 @@ pub struct Profiler {
     roots: Vec<u32>,
     rate: u32,
     began: Nanos,
+    /// When to look for new processes, and when to draw the times between samples again.
+    due: Nanos,
     looked: Nanos,
     known: usize,
     counted: Totals,
@@ -75,7 +84,7 @@ pub struct Profile {
 
 impl Profiler {
     /// Starts to count what the threads of `processes`, of their children, and of processes forked later do; with
-    /// `rate` samples per second on each CPU.
+    /// `rate` samples per second on each busy CPU, on average.
     ///
     /// # Errors
     ///
@@ -97,12 +106,19 @@ impl Profiler {
             roots: processes.to_vec(),
             rate,
             began,
+            due: began,
             looked: began,
             known: 0,
             counted: Totals::default(),
         };
         profiler.look_at_all();
+        profiler.due = profiler.programs.vary(began);
         Ok(profiler)
+    }
+
+    /// When to call [`Profiler::look`] next: several times per second, at random times.
+    pub fn due(&self) -> Nanos {
+        self.due
     }
 
     /// When it began.
@@ -118,6 +134,7 @@ impl Profiler {
     pub fn look(&mut self) -> bool {
         let processes = self.programs.processes();
         let now = clock::now();
+        self.due = self.programs.vary(now).min(now.saturating_add(LOOK_EVERY));
         let age = now - self.began;
         let due = if age < LOOK_AGAIN { Nanos::from_secs(1) } else { LOOK_AGAIN };
         if now - self.looked > due {
@@ -163,7 +180,8 @@ impl Profiler {
         line
     }
 
-    /// Stops counting, and names what was seen.
+    /// Stops counting, and names what was seen. `added_spins` are functions that spin, besides those of
+    /// [`record::stacks::spins`].
     ///
     /// # Errors
     ///
@@ -173,7 +191,7 @@ impl Profiler {
     ///
     /// Reads the symbols of every file that was run: seconds where debug information is large. A JVM is asked for the
     /// names of its methods.
-    pub fn finish(mut self) -> Result<Profile, ProfileError> {
+    pub fn finish(mut self, added_spins: &[String]) -> Result<Profile, ProfileError> {
         self.look_at_all();
         let cost = self.programs.cost();
         let ended = clock::now();
@@ -209,7 +227,8 @@ impl Profiler {
             rate_hz: u64::from(self.rate),
             on_cpu_ns: totals.on_cpu_ns,
             pictures: pictures(&folded, self.rate),
-            waits: found_waits(&folded, self.rate),
+            spins: spins::found(&folded.stacks[0], added_spins),
+            waits: found_waits(&folded.stacks[1]),
             sleepers: folded.sleepers,
             quality: folded.quality,
             lost: losses(&totals, cost.map_or(0, |cost| cost.skipped)),
@@ -270,29 +289,21 @@ fn sampled(count: u64, rate: u32) -> u64 {
     count.saturating_mul(1_000_000_000 / u64::from(rate.max(1)))
 }
 
-fn found_waits(folded: &Folded, rate: u32) -> Vec<Wait> {
-    let mut all = Vec::new();
-    for (n, picture) in [(1, Picture::OffCpu), (0, Picture::OnCpu)] {
-        let stacks = &folded.stacks[n];
-        let found = waits::found(stacks, picture);
-        let idle: u64 =
-            found.iter().filter(|found| found.rule.kind == WaitKind::Idle).map(|found| found.weight).sum();
-        let whole = stacks.total().max(1);
-        let busy = (whole - idle.min(whole)).max(1);
-        all.extend(found.into_iter().map(|found| Wait {
-            picture,
-            kind: found.rule.kind,
-            what: found.rule.what.to_owned(),
-            time_ns: if picture == Picture::OnCpu {
-                sampled(found.weight, rate)
-            } else {
-                found.weight * 1_000
-            },
-            share: found.weight as f64 / whole as f64,
-            share_of_busy: (found.rule.kind != WaitKind::Idle).then(|| found.weight as f64 / busy as f64),
-        }));
-    }
-    all
+fn found_waits(asleep: &Stacks) -> Vec<Wait> {
+    let found = waits::found(asleep);
+    let idle: u64 =
+        found.iter().filter(|found| found.rule.kind == WaitKind::Idle).map(|found| found.weight).sum();
+    let whole = asleep.total().max(1);
+    let busy = (whole - idle.min(whole)).max(1);
+    let wait = |found: waits::Found| Wait {
+        picture: Picture::OffCpu,
+        kind: found.rule.kind,
+        what: found.rule.what.to_owned(),
+        time_ns: found.weight * 1_000,
+        share: found.weight as f64 / whole as f64,
+        share_of_busy: (found.rule.kind != WaitKind::Idle).then(|| found.weight as f64 / busy as f64),
+    };
+    found.into_iter().map(wait).collect()
 }
 
 /// Names of run-time code, of every process that has any.
@@ -302,25 +313,26 @@ fn perf_maps(
     seen: &BTreeSet<u64>,
     missing: &mut Vec<MissingFact>,
 ) -> BTreeMap<u32, PerfMap> {
-    let mut maps = BTreeMap::new();
-    for (pid, _) in processes {
-        let Some(space) = spaces.of(*pid) else { continue };
-        let (inner, owner) = (space.inner_pid.unwrap_or(*pid), space.owner.unwrap_or(0));
-        let is_alive = is_alive(*pid);
-        let is_jvm = space.maps(JVM);
-        if is_jvm
-            && is_alive
-            && let Err(why) = jvm::write_perf_map(*pid, inner, owner)
-        {
-            missing.push(fact(
-                "java_frames",
-                &format!("{why}; -XX:+DumpPerfMapAtExit writes the names when it ends"),
-            ));
-        }
-        match perf_map(is_alive.then_some(*pid), inner, owner, seen) {
-            Ok(Some(map)) => drop(maps.insert(*pid, map)),
-            // Most processes have none, and need none.
-            Ok(None) if !is_jvm => {}
+    let known = processes.iter().filter_map(|(pid, _)| Some((*pid, spaces.of(*pid)?)));
+    let place = |(pid, space): (u32, &Space)| Jvm {
+        pid,
+        inner_pid: space.inner_pid.unwrap_or(pid),
+        owner: space.owner.unwrap_or(0),
+    };
+    let jvms = known.clone().filter(|(pid, space)| space.maps(JVM) && is_alive(*pid));
+    let jvms: Vec<_> = jvms.map(place).collect();
+    for why in jvm::write_perf_maps(&jvms).into_iter().filter_map(Result::err) {
+        let why = format!("{why}; -XX:+DumpPerfMapAtExit writes the names when it ends");
+        missing.push(fact("java_frames", &why));
+    }
+    let (mut maps, mut not_unwound) = (BTreeMap::new(), NotUnwound::default());
+    for (pid, space) in known {
+        let Jvm { inner_pid: inner, owner, .. } = place((pid, space));
+        let (is_alive, is_jvm) = (is_alive(pid), space.maps(JVM));
+        match perf_map(is_alive.then_some(pid), inner, owner, seen) {
+            Ok(Some(map)) => drop(maps.insert(pid, map)),
+            // Most processes need none.
+            Ok(None) if !is_jvm => not_unwound.note(pid, space),
             Ok(None) => {
                 let why = format!("no names of run-time code: there is no /tmp/perf-{inner}.map");
                 missing.push(fact("run_time_frames", &why));
@@ -331,6 +343,7 @@ fn perf_maps(
             )),
         }
     }
+    missing.extend(not_unwound.lines().map(|line| fact("interpreter", &line)));
     maps
 }
 
@@ -391,7 +404,7 @@ fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
 fn doubt_of_samples(samples: u64, rate: u32, on_cpu_ns: u64) -> Option<MissingFact> {
     let by_samples = sampled(samples, rate);
     let off = by_samples.abs_diff(on_cpu_ns) as f64 / on_cpu_ns.max(1) as f64;
-    // Four standard deviations of the count if samples came at random; they come more evenly.
+    // Four standard deviations of the count if samples came independently; they come more evenly.
     let chance = 4.0 / (samples.max(1) as f64).sqrt();
     let why = format!(
         "samples represent {} on a CPU, but the scheduler counted {}: this host lost CPU time, or samples were lost",
@@ -432,6 +445,8 @@ fn with_children(processes: &[u32]) -> Vec<u32> {
 }
 
 const JVM: &str = "libjvm.so";
+/// How often to look for new processes; names of a process that lives shorter are unknown.
+const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 /// How often all mappings are read: that takes a lock of the server, so not often.
 const LOOK_AGAIN: Nanos = Nanos::from_secs(10);
 /// Frames of a picture that a record keeps; the collapsed file has all.

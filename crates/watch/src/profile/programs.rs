@@ -1,15 +1,15 @@
 //! Loads the programs of `bpf/profile.bpf.c`, attaches them, and reads their sums.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::io::Read;
+use std::os::fd::OwnedFd;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder};
 use units::Nanos;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::layout::{self, Control, Key, Libraries, Rule, SECOND_TABLE, Totals, WALKED, Weight};
+use super::sampler::Sampler;
 use crate::kernel::LoadError;
 use crate::kernel::load::{begin, keep_statistics, map, programs_of, refused, word};
 
@@ -17,6 +17,7 @@ use crate::kernel::load::{begin, keep_statistics, map, programs_of, refused, wor
 pub struct Programs {
     object: Object,
     links: Vec<Link>,
+    sampler: Sampler,
     statistics: Option<OwnedFd>,
     began: Nanos,
 }
@@ -41,10 +42,10 @@ impl Programs {
         let open =
             ObjectBuilder::default().open_memory(crate::object!("profile")).map_err(|e| refused(&e))?;
         let object = open.load().map_err(|e| refused(&e))?;
-        let mut links = Vec::new();
+        let (mut links, mut sampler) = (Vec::new(), Sampler::new(rate, clock::now()));
         for program in object.progs_mut() {
             match program.name().to_str() {
-                Some(SAMPLER) => links.extend(sample(&program, rate)?),
+                Some(SAMPLER) => sampler.attach(&program)?,
                 // Runs once, when it is read.
                 Some(LAST) => {}
                 _ => links.push(program.attach().map_err(|e| refused(&e))?),
@@ -52,7 +53,7 @@ impl Programs {
         }
         // Without it the cost is absent, and the record states that.
         let statistics = keep_statistics().ok();
-        Ok(Programs { object, links, statistics, began: Nanos::ZERO })
+        Ok(Programs { object, links, sampler, statistics, began: Nanos::ZERO })
     }
 
     /// Counts from now on what the threads of `processes`, and of processes forked by them, do.
@@ -73,6 +74,15 @@ impl Programs {
         Ok(())
     }
 
+    /// Draws new times between samples, if that is due; returns when it is due next.
+    ///
+    /// # Cost
+    ///
+    /// A system call and an interrupt per CPU.
+    pub fn vary(&mut self, now: Nanos) -> Nanos {
+        self.sampler.vary(now)
+    }
+
     /// Also counts a process whose fork was not seen. If there is no room, the process is left out.
     pub fn follow(&self, pid: u32) {
         let nobody = 0_u32.to_ne_bytes();
@@ -90,6 +100,7 @@ impl Programs {
     pub fn stop(&mut self, now: Nanos) -> Result<(), LoadError> {
         self.control(Control { began: self.began.0, ended: now.0, only_process: 0, pad: 0 })?;
         self.links.clear();
+        self.sampler.stop();
         let program = self.object.progs_mut().find(|program| program.name() == LAST);
         let program = program.expect("the object has the programs that its source declares");
         let link = program.attach().map_err(|e| refused(&e))?;
@@ -190,108 +201,3 @@ impl Programs {
 
 const SAMPLER: &str = "on_sample";
 const LAST: &str = "at_end";
-
-/// The sampler on every CPU that is online. A CPU that comes online later has none.
-fn sample(program: &ProgramMut<'_>, rate: u32) -> Result<Vec<Link>, LoadError> {
-    let cpus = online().map_err(|e| LoadError::Refused(format!("which CPUs are online: {e}")))?;
-    let attach = |cpu: u32| {
-        let event = open_event(cpu, rate).map_err(|error| match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => LoadError::Privilege,
-            _ => LoadError::Refused(format!("a perf event on CPU {cpu}: {error}")),
-        })?;
-        let link = program.attach_perf_event(event.as_raw_fd()).map_err(|e| refused(&e))?;
-        // The link closes it.
-        let _ = event.into_raw_fd();
-        Ok(link)
-    };
-    cpus.into_iter().map(attach).collect()
-}
-
-/// The first 64 bytes of `struct perf_event_attr` of linux/perf_event.h, its first published version.
-#[repr(C)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    frequency: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: u32,
-    config1: u64,
-}
-
-/// The CPU's own clock rather than its cycle counter: each sample stands for the same time on every machine.
-fn open_event(cpu: u32, rate: u32) -> io::Result<OwnedFd> {
-    const SOFTWARE: u32 = 1;
-    const CPU_CLOCK: u64 = 0;
-    const EXCLUDE_IDLE: u64 = 1 << 7;
-    const FREQUENCY: u64 = 1 << 10;
-    const CLOSE_ON_EXEC: libc::c_ulong = 8;
-    let attributes = Attributes {
-        kind: SOFTWARE,
-        size: 64,
-        config: CPU_CLOCK,
-        frequency: u64::from(rate),
-        sample_type: 0,
-        read_format: 0,
-        flags: EXCLUDE_IDLE | FREQUENCY,
-        wakeup: 0,
-        breakpoint: 0,
-        config1: 0,
-    };
-    let cpu = libc::c_int::try_from(cpu).map_err(io::Error::other)?;
-    // SAFETY: the attributes live through the call and have the length they state; any process, this CPU, no group.
-    #[expect(unsafe_code, reason = "perf_event_open has no safe wrapper")]
-    let event = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            -1 as libc::c_int,
-            cpu,
-            -1 as libc::c_int,
-            CLOSE_ON_EXEC,
-        )
-    };
-    if event < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let event = i32::try_from(event).map_err(io::Error::other)?;
-    // SAFETY: just made, and nothing else owns it.
-    #[expect(unsafe_code, reason = "a descriptor of a raw system call")]
-    Ok(unsafe { OwnedFd::from_raw_fd(event) })
-}
-
-fn online() -> io::Result<Vec<u32>> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
-    cpus(text.trim()).ok_or_else(|| io::Error::other(format!("`{}` is no list of CPUs", text.trim())))
-}
-
-/// Parses `0-3,8`: never more than the kernel can have.
-fn cpus(text: &str) -> Option<Vec<u32>> {
-    const MOST: u32 = 8_192;
-    let mut all = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= MOST {
-            return None;
-        }
-        all.extend(first..=last);
-    }
-    Some(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_of_cpus_is_read() {
-        assert_eq!(cpus("0-2,5").unwrap(), [0, 1, 2, 5]);
-        assert_eq!(cpus("0").unwrap(), [0]);
-        assert!(cpus("0-4294967295").is_none());
-        assert!(cpus("").is_none());
-    }
-}

@@ -161,7 +161,7 @@ impl Spaces {
             return Rc::clone(module);
         }
         let is_room = self.modules.len() < FILES_MOST;
-        let file = is_room.then(|| mapped_file(pid, line).ok()).flatten();
+        let file = is_room.then(|| mapped_file(pid, (line.start, line.end), line.path).ok()).flatten();
         let name = line.path.strip_suffix(" (deleted)").unwrap_or(line.path);
         let name = name.rsplit('/').next().unwrap_or(name).to_owned();
         let module = Rc::new(Module { name, file });
@@ -170,13 +170,47 @@ impl Spaces {
     }
 }
 
+/// A file that a process executes from.
+pub(crate) struct Executable {
+    pid: u32,
+    range: (u64, u64),
+    /// Device and inode: the same for all processes.
+    pub id: (String, u64),
+    /// Where the process finds it.
+    pub path: String,
+}
+
+impl Executable {
+    /// Those of process `pid`; none if it has ended.
+    pub fn all(pid: u32) -> Vec<Executable> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let lines = maps.lines().filter_map(Line::parse).filter(|line| line.path.starts_with('/'));
+        let files = lines.take(MAPPINGS_MOST).map(|line| Executable {
+            pid,
+            range: (line.start, line.end),
+            id: (line.device.to_owned(), line.inode),
+            path: line.path.to_owned(),
+        });
+        files.collect()
+    }
+
+    /// Opens it, if it is a regular file.
+    ///
+    /// # Errors
+    ///
+    /// When it is none, or cannot be opened.
+    pub fn open(&self) -> io::Result<File> {
+        mapped_file(self.pid, self.range, &self.path)
+    }
+}
+
 /// The mapped file itself, or if the kernel does not provide it, the one with its name in the process's own view.
-fn mapped_file(pid: u32, line: &Line<'_>) -> io::Result<File> {
-    let path = format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end);
-    let mapped = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+fn mapped_file(pid: u32, (start, end): (u64, u64), path: &str) -> io::Result<File> {
+    let link = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
+    let mapped = rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     match mapped {
         Ok(place) => regular(place, Owner::Any),
-        Err(_) => World::of(pid)?.file(line.path, Owner::Any),
+        Err(_) => World::of(pid)?.file(path, Owner::Any),
     }
 }
 

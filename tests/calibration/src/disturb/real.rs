@@ -4,6 +4,7 @@ use std::process::Command;
 
 use record::observation::disturb::Episode;
 use rustix::thread::{CpuSet, sched_setaffinity};
+use testkit::wait;
 use units::Nanos;
 
 use super::{Running, Victim, finished, kept};
@@ -57,12 +58,13 @@ fn a_pause_begins_when_every_thread_has_stopped() {
     sched_setaffinity(Some(victim.pid()), &first).unwrap();
     let spin = ["-c", "0", "chrt", "-f", "50", "sh", "-c", "while :; do :; done"];
     let mut hog = Command::new("taskset").args(spin).spawn().unwrap();
+    let spins = || is_real_time_shell(hog.id());
+    assert!(wait::until(Nanos::from_secs(10), spins), "this test needs taskset, chrt and root");
     let folder = tempfile::tempdir().unwrap();
     let pid = victim.pid().as_raw_nonzero().to_string();
     let line = ["pause", "-p", &pid, "--start", "100ms", "--for", "400ms", "--count", "1"];
     let run = Running::start_in(&line, folder.path());
     clock::sleep_until(clock::now() + Nanos::from_millis(250));
-    assert!(hog.try_wait().unwrap().is_none(), "this test needs taskset, chrt and root");
     hog.kill().unwrap();
     hog.wait().unwrap();
     run.wait_for_success();
@@ -72,6 +74,13 @@ fn a_pause_begins_when_every_thread_has_stopped() {
     let late = episodes[0].real.unwrap().begin_ns - episodes[0].intended.begin_ns;
     assert!(late > 50_000_000, "the hog did not hold the signal back: {episodes:?}");
     assert_stalled(&seen, &episodes[0], zero);
+}
+
+/// Whether the process has become the shell that spins, with a real-time policy: fields 2 and 41 of proc_pid_stat(5).
+fn is_real_time_shell(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Some((name, rest)) = stat.rsplit_once(')') else { return false };
+    name.ends_with("(sh") && rest.split_whitespace().nth(41 - 3) == Some("1")
 }
 
 /// Each recorded pause must be entirely within a stall that was seen on every CPU, from the first tick of 1 ms that

@@ -55,6 +55,10 @@ fn conserves(document: &Value) {
     let scheduled = number(results, "/totals/scheduled");
     let ended: u64 = rows("outcomes").map(|row| number(row, "/count")).sum();
     assert_eq!(scheduled, ended, "scheduled is not the sum of the outcomes");
+    if let Some(warmup) = document.pointer("/load/warmup") {
+        let ended: u64 = warmup["outcomes"].as_array().unwrap().iter().map(|row| number(row, "/count")).sum();
+        assert_eq!(number(warmup, "/scheduled"), ended, "requests of the warm-up are lost");
+    }
     let booked = number(results, "/totals/ok") + number(results, "/totals/failed");
     assert_eq!(scheduled, booked, "scheduled is not ok and failed");
     let phases: u64 =
@@ -87,7 +91,7 @@ fn names_every_option(document: &Value) {
 }
 
 /// Options that only decide where the options of a run come from: the record contains the result.
-const NOT_OF_THE_RUN: [&str; 3] = ["help", "spec", "print-spec"];
+const NOT_OF_THE_RUN: [&str; 4] = ["help", "spec", "print-spec", "print-workload"];
 
 /// Every option of a run by its long name, and the URL, from `drive --help`.
 fn options() -> &'static [String] {

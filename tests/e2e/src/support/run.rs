@@ -59,6 +59,10 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn record(&self) -> PathBuf {
         self.folder.path().join(RECORD)
     }
@@ -147,6 +151,20 @@ impl Run {
     pub fn codes(&self) -> Vec<String> {
         let codes = self.json["results"]["codes"].as_array().unwrap();
         codes.iter().map(|row| format!("{} {}", row["code"], row["count"])).collect()
+    }
+
+    /// Codes that are texts, such as SQLSTATE, as `code count`.
+    pub fn text_codes(&self) -> Vec<String> {
+        let rows = self.json.pointer("/results/text_codes").and_then(Value::as_array);
+        let shown = |row: &Value| format!("{} {}", text(row, "/code"), row["count"]);
+        rows.into_iter().flatten().map(shown).collect()
+    }
+
+    /// How requests failed: `outcome reason count`.
+    pub fn reasons(&self) -> Vec<String> {
+        let rows = self.json.pointer("/results/reasons").and_then(Value::as_array);
+        let shown = |row: &Value| format!("{} {} {}", row["outcome"], row["reason"], row["count"]);
+        rows.into_iter().flatten().map(shown).map(|row| row.replace('"', "")).collect()
     }
 
     pub fn phase(&self, name: &str) -> &Value {

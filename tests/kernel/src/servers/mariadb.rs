@@ -8,8 +8,8 @@ use record::Protocol;
 use tempfile::TempDir;
 use units::Nanos;
 
-use super::{check_reconciled, require, run};
-use crate::support::watched::Watching;
+use super::{check_all_counted, check_missed, check_reconciled, require, run};
+use crate::support::watched::{STARVED, Watched, Watching};
 use crate::support::{leash, port, quiet, wait};
 use testkit::leash::Leash;
 
@@ -37,6 +37,39 @@ fn mariadb_questions_are_all_counted() {
     }
 }
 
+#[test]
+fn mariadb_statements_of_sysbench_are_all_counted() {
+    let _together = quiet::together();
+    require("sysbench");
+    let data = Data::install();
+    let server = data.start("one-thread-per-connection", &[]);
+    server.prepare_bench();
+    for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {
+        let watching = Watching::start(&["--port", &server.port.to_string()]);
+        let counted =
+            server.statements_of(|| server.bench(&["--table-size=500", "--events=800", mode, "run"]));
+        let watched = watching.finish();
+        check_all_counted(mode, server.seen_of_load(&watched), counted, &watched.results);
+    }
+}
+
+/// If this fails, statements whose events did not fit are not counted, or without saying how exactly.
+#[test]
+fn mariadb_statements_that_were_missed_are_counted() {
+    let _together = quiet::together();
+    require("sysbench");
+    let data = Data::install();
+    let server = data.start("one-thread-per-connection", &[]);
+    server.prepare_bench();
+    for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {
+        let watching = Watching::start(&["--ring", "1", "--port", &server.port.to_string()]);
+        let load = || server.bench(&["--table-size=500", "--events=2500", mode, "run"]);
+        let counted = server.statements_of(|| watching.starved_during(STARVED, load));
+        let watched = watching.finish();
+        check_missed(mode, server.seen_of_load(&watched), counted, &watched.results);
+    }
+}
+
 /// If this fails, a response from the query cache is not a hit, or a statement that the cache was not asked for is a
 /// miss. Both protocols, with TLS and without.
 #[test]
@@ -51,8 +84,7 @@ fn mariadb_query_cache_hits_and_misses_are_those_of_the_server() {
     options.extend(secure.iter().map(String::as_str));
     for handling in ["one-thread-per-connection", "pool-of-threads"] {
         let server = data.start(handling, &options);
-        server.ask("CREATE DATABASE IF NOT EXISTS sbtest");
-        server.bench(&["--table-size=500", "prepare"]);
+        server.prepare_bench();
         for (mode, is_secure, others) in [
             // BEGIN and COMMIT of 300 transactions are no questions to the cache.
             (&["--db-ps-mode=disable"][..], false, 600),
@@ -85,27 +117,29 @@ fn mariadb_query_cache_hits_and_misses_are_those_of_the_server() {
 }
 
 /// The names by which sysbench finds them in its directory.
-const CERTIFICATE: [&str; 3] = ["client-cert.pem", "client-key.pem", "cacert.pem"];
+pub(super) const CERTIFICATE: [&str; 3] = ["client-cert.pem", "client-key.pem", "cacert.pem"];
 
 /// A database without data, for several servers one after the other.
-struct Data {
+pub(super) struct Data {
     folder: TempDir,
+    /// A server removes what others have of temporary tables in the folder that they share by default.
+    temporary: TempDir,
 }
 
-struct Mariadb<'a> {
+pub(super) struct Mariadb<'a> {
     _process: Leash,
     data: &'a Data,
-    port: u16,
+    pub(super) port: u16,
 }
 
 /// What it has counted so far, including the reading itself.
-struct Counts {
-    questions: u64,
-    connections: u64,
+pub(super) struct Counts {
+    pub(super) questions: u64,
+    pub(super) connections: u64,
 }
 
 impl Data {
-    fn install() -> Data {
+    pub(super) fn install() -> Data {
         for program in ["mariadbd", "mariadb-install-db", "mariadb", "mariadb-slap"] {
             require(program);
         }
@@ -113,12 +147,13 @@ impl Data {
         let datadir = format!("--datadir={}", folder.path().display());
         let options =
             ["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"];
-        run("mariadb-install-db", &[&options[..], &[&datadir]].concat());
-        Data { folder }
+        let data = Data { folder, temporary: tempfile::tempdir().unwrap() };
+        run("mariadb-install-db", &[&options[..], &[&datadir, &data.temporary_option()]].concat());
+        data
     }
 
     /// One that trusts itself, for the server and its clients.
-    fn make_certificate(&self) {
+    pub(super) fn make_certificate(&self) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let [certificate, key, authority] = CERTIFICATE.map(|name| self.path(name));
         fs::write(&certificate, made.cert.pem()).unwrap();
@@ -126,18 +161,23 @@ impl Data {
         fs::copy(&certificate, &authority).unwrap();
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn temporary_option(&self) -> String {
+        format!("--tmpdir={}", self.temporary.path().display())
     }
 
     fn pid_file(&self, port: u16) -> PathBuf {
         self.folder.path().join(format!("pid-{port}"))
     }
 
-    fn start(&self, handling: &str, more: &[&str]) -> Mariadb<'_> {
+    pub(super) fn start(&self, handling: &str, more: &[&str]) -> Mariadb<'_> {
         let port = port::free();
         let options = [
             format!("--datadir={}", self.path("")),
+            self.temporary_option(),
             format!("--socket={}", self.path("socket")),
             // One file per server: a server that was killed leaves its file behind.
             format!("--pid-file={}", self.pid_file(port).display()),
@@ -160,7 +200,7 @@ impl Data {
 }
 
 impl Mariadb<'_> {
-    fn pid(&self) -> String {
+    pub(super) fn pid(&self) -> String {
         fs::read_to_string(self.data.pid_file(self.port)).unwrap().trim().to_owned()
     }
 
@@ -174,9 +214,31 @@ impl Mariadb<'_> {
         assert!(!message.contains("Error"), "{message}");
     }
 
-    fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> Counts {
         let [questions, connections] = self.numbers(["Questions", "Connections"]);
         Counts { questions, connections }
+    }
+
+    fn prepare_bench(&self) {
+        self.ask("CREATE DATABASE IF NOT EXISTS sbtest");
+        self.bench(&["--table-size=500", "prepare"]);
+    }
+
+    /// The requests with a response that the server counts during `load`: questions, without the ends of connections,
+    /// and preparations.
+    fn statements_of(&self, load: impl FnOnce()) -> u64 {
+        let names = ["Questions", "Connections", "Com_stmt_prepare"];
+        let before = self.numbers(names);
+        load();
+        let [questions, connections, prepared] = self.numbers(names);
+        // As in `mariadb_questions_are_all_counted`.
+        questions - before[0] - (connections - before[1]) - 1 + prepared - before[2]
+    }
+
+    /// The requests of the load; the readings use the socket of the local host.
+    fn seen_of_load(&self, watched: &Watched) -> u64 {
+        let of_load = |one: &&record::Served| one.local.is_some_and(|local| local.port() == self.port);
+        watched.served.iter().filter(of_load).count() as u64
     }
 
     /// Hits of the query cache, and what it did not have: what it kept then, and what it must not keep.
@@ -191,7 +253,7 @@ impl Mariadb<'_> {
     }
 
     /// One statement, by way of the socket of the local host.
-    fn ask(&self, statement: &str) -> String {
+    pub(super) fn ask(&self, statement: &str) -> String {
         let socket = format!("--socket={}", self.data.path("socket"));
         let output = run(
             "mariadb",
@@ -201,10 +263,13 @@ impl Mariadb<'_> {
     }
 
     /// Runs sysbench where it finds its certificate.
-    fn bench(&self, options: &[&str]) {
+    pub(super) fn bench(&self, options: &[&str]) {
+        self.bench_of("oltp_read_only", options);
+    }
+
+    pub(super) fn bench_of(&self, test: &str, options: &[&str]) {
         let port = format!("--mysql-port={}", self.port);
-        let server =
-            ["oltp_read_only", "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-user=root", &port];
+        let server = [test, "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-user=root", &port];
         let mut line = vec!["-C", self.data.folder.path().to_str().unwrap(), "sysbench"];
         line.extend(server.into_iter().chain(["--threads=4", "--time=0"]).chain(options.iter().copied()));
         run("env", &line);

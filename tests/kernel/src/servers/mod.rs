@@ -1,9 +1,11 @@
 //! Servers of other projects, each with a separate directory and port: `watch` counts the same as they do.
 
 mod mariadb;
+mod names;
 mod nginx;
 mod postgres;
 mod redis;
+mod rows;
 mod trees;
 
 use std::process::{Command, Output, Stdio};
@@ -24,6 +26,14 @@ fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults)
         losses.ring_full + losses.map_full + losses.recursion + losses.mid_connection + losses.unparsed;
     assert!(counted >= seen, "{what}: more seen than counted: {seen} of {counted}");
     assert!(gap <= lost, "{what}: {gap} are missing and {lost} were counted as lost: {losses:?}");
+}
+
+/// At the default settings nothing is lost: what was seen is what the server counted, request by request.
+#[track_caller]
+fn check_all_counted(what: &str, seen: u64, counted: u64, results: &WatchResults) {
+    let losses = &results.losses;
+    println!("{what}: seen {seen} of {counted}, {losses:?}");
+    assert_eq!((seen, losses.ring_full, results.missed), (counted, 0, None), "{what}: {losses:?}");
 }
 
 /// Events were lost: what was seen and what was missed are what the server counted, within the stated margin, which is
@@ -52,7 +62,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
 
 /// Fails unless this program is installed.
 #[track_caller]
-fn require(program: &str) {
+pub(crate) fn require(program: &str) {
     let found = Command::new("sh").args(["-c", r#"command -v "$1""#, "sh", program]).output().unwrap();
     assert!(found.status.success(), "{program} is not here: run scripts/setup test");
 }

@@ -7,16 +7,20 @@ use std::net::{Ipv4Addr, TcpStream};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use super::{check_reconciled, require, run};
-use crate::support::watched::Watching;
-use crate::support::{binary, leash, port, quiet};
+use super::{check_all_counted, check_missed, check_reconciled, require, run};
+use crate::support::watched::{STARVED, Watching};
+use crate::support::{binary, leash, port, quiet, wait};
 use testkit::leash::Leash;
+use units::Nanos;
 
 #[test]
 fn nginx_requests_are_all_counted() {
     let _together = quiet::together();
     let nginx = Nginx::start();
-    let pid = fs::read_to_string(nginx.folder.path().join("nginx.pid")).unwrap();
+    // It listens before it writes this.
+    let pid = || fs::read_to_string(nginx.folder.path().join("nginx.pid")).unwrap_or_default();
+    wait::until(Nanos::from_secs(30), || pid().ends_with('\n'));
+    let pid = pid();
     let watching = Watching::start(&["-p", pid.trim()]);
     let before = nginx.requests();
     let url = format!("http://127.0.0.1:{}", nginx.port);
@@ -40,6 +44,34 @@ fn nginx_requests_are_all_counted() {
         .map(|one| one.count)
         .sum();
     assert_eq!(small, 40_000, "{:#?}", watched.results.digests);
+}
+
+/// Each request on a separate connection, and many on each.
+#[test]
+fn nginx_requests_of_ab_are_all_counted() {
+    let _together = quiet::together();
+    let nginx = Nginx::start();
+    for options in [&["-n", "20000"][..], &["-k", "-n", "40000"]] {
+        let watching = Watching::start(&["--port", &nginx.port.to_string()]);
+        let before = nginx.requests();
+        nginx.bench(options);
+        let counted = nginx.requests() - before;
+        let watched = watching.finish();
+        check_all_counted(&options.concat(), watched.results.requests, counted + 1, &watched.results);
+    }
+}
+
+/// If this fails, requests whose events did not fit are not counted, or without saying how exactly.
+#[test]
+fn nginx_requests_that_were_missed_are_counted() {
+    let _together = quiet::together();
+    let nginx = Nginx::start();
+    let watching = Watching::start(&["--ring", "1", "--port", &nginx.port.to_string()]);
+    let before = nginx.requests();
+    watching.starved_during(STARVED, || nginx.bench(&["-k", "-n", "100000"]));
+    let counted = nginx.requests() - before + 1;
+    let watched = watching.finish();
+    check_missed("nginx", watched.results.requests, counted, &watched.results);
 }
 
 /// Only the load matters, not how steady this host was: the run's verdict may be that it was not.
@@ -68,6 +100,12 @@ impl Nginx {
         let mut process = leash::start(&command, &folder.path().join("output.log"));
         process.wait_for(port);
         Nginx { _process: process, folder, port }
+    }
+
+    fn bench(&self, options: &[&str]) {
+        require("ab");
+        let url = format!("http://127.0.0.1:{}/small.txt", self.port);
+        run("ab", &[&["-q", "-c", "32"], options, &[&url]].concat());
     }
 
     /// What it has counted so far, including the request that reads it.

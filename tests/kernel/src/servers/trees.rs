@@ -88,7 +88,79 @@ fn a_cluster_of_node_uses_what_its_control_group_used() {
     let whole = ["node", file, &number_text, pids.to_str().unwrap()];
     let _server = started(&group.command(&whole), &folder, port);
     check("node", &group, number(&pids), || requests(port, "/", 300, "Accept: */*"));
+
+    // The load generator's own account of the same server.
+    let _alone = quiet::alone();
+    rest(&group);
+    let before = group.used();
+    let record = folder.path().join("run");
+    let (url, pid) = (format!("http://127.0.0.1:{port}/"), number(&pids).to_string());
+    let place = record.to_str().unwrap();
+    drive(&["drive", "--quiet", "-c", "4", "-n", "200", "--watch-cpu", &pid, "-o", place, &url]);
+    rest(&group);
+    let used = (group.used() - before).0;
+    let run: Value = serde_json::from_slice(&fs::read(record.join("run.json")).unwrap()).unwrap();
+    let of_run = run["results"]["cpu"]["server_ns"].as_u64().unwrap();
+    println!("node: {of_run} ns by drive, {used} by the control group");
+    assert!(used > 1_000_000_000 && of_run.abs_diff(used) * 100 <= used, "{of_run} of {used}");
 }
+
+/// A parent that ignores SIGCHLD, and a grandchild whose parent ends at once: nobody gets the account of these, and
+/// most end before they can be looked at. If this fails, a server that forks for each request seems to use nothing.
+#[test]
+fn children_that_nobody_waits_for_are_seen_by_ebpf_and_named_without() {
+    let group = Accounted::new();
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("forks.py");
+    let port = port::free();
+    fs::write(&script, FORKS).unwrap();
+    let (file, pids, port_text) = (script.to_str().unwrap(), folder.path().join("pid"), port.to_string());
+    let _server =
+        started(&group.command(&["python3", file, &port_text, pids.to_str().unwrap()]), &folder, port);
+    let pid = number(&pids).to_string();
+    let _alone = quiet::alone();
+    rest(&group);
+    let before = group.used();
+    let seen = Measuring::start_with("ebpf", &["-p", &pid]);
+    let unseen = Measuring::start(&["-p", &pid]);
+    for _ in 0..20 {
+        requests(port, "/", 100, "Connection: close");
+        if group.used() - before > Nanos::from_millis(1_200) {
+            break;
+        }
+    }
+    rest(&group);
+    let (seen, unseen) = (seen.finish(), unseen.finish());
+    let used = group.used() - before;
+    let [of_seen, of_unseen] = [&seen, &unseen].map(|record| record["used"]["run_ns"].as_u64().unwrap());
+    println!("{of_seen} ns by eBPF, {of_unseen} without, {} by the control group", used.0);
+    assert!(of_seen.abs_diff(used.0) * 100 <= used.0, "{of_seen} of {}: {seen:#}", used.0);
+    assert!(of_unseen * 2 < used.0, "the children are waited for: {of_unseen} of {}", used.0);
+    assert_eq!((seen["discarding"].as_str(), unseen["discarding"].as_str()), (None, Some("python3")));
+}
+
+const FORKS: &str = "
+import os, signal, socket, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+server = socket.create_server(('127.0.0.1', int(sys.argv[1])), backlog=64)
+with open(sys.argv[2], 'w') as file:
+    file.write(str(os.getpid()))
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+while True:
+    connection, _ = server.accept()
+    if os.fork() == 0:
+        if os.fork() == 0:
+            burn(0.01)
+            os._exit(0)
+        burn(0.005)
+        connection.recv(4096)
+        connection.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok')
+        os._exit(0)
+    connection.close()
+";
 
 const PYTHON: &str = "
 import time
@@ -192,9 +264,13 @@ struct Measuring {
 
 impl Measuring {
     fn start(which: &[&str]) -> Measuring {
+        Measuring::start_with("ticks", which)
+    }
+
+    fn start_with(split: &str, which: &[&str]) -> Measuring {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(binary::parallax());
-        command.args(["cpu", "--split", "ticks", "600"]).args(which).arg("-o").arg(folder.path().join("cpu"));
+        command.args(["cpu", "--split", split, "600"]).args(which).arg("-o").arg(folder.path().join("cpu"));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let mut measuring = Measuring { child, folder };
         let run = measuring.folder.path().join("cpu/run.json");

@@ -19,6 +19,9 @@ use super::cores::{self, AHEAD, Core};
 use super::planted::Planted;
 use super::wait;
 
+/// How long an observer is stopped at a time, so that a server fills its lanes also on a busy host.
+pub const STARVED: Nanos = Nanos::from_millis(400);
+
 /// Longer than any observer here needs to begin or end, on any host.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
@@ -44,10 +47,15 @@ impl Watching {
     }
 
     pub fn start(arguments: &[&str]) -> Watching {
+        Watching::start_with(arguments, "all")
+    }
+
+    /// Watches and keeps these requests.
+    pub fn start_with(arguments: &[&str], requests: &str) -> Watching {
         require_what_is_needed();
         let folder = TempDir::new().unwrap();
         let mut command = Command::new(binary::parallax());
-        command.args(["watch", "--requests", "all", "-o"]).arg(folder.path()).args(arguments);
+        command.args(["watch", "--requests", requests, "-o"]).arg(folder.path()).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).env("NO_COLOR", "1");
         let child = cores::start(&mut command, Core::First, AHEAD);
         let mut watching = Watching { child, folder, line: arguments.join(" ") };
@@ -75,14 +83,14 @@ impl Watching {
         self.folder.path()
     }
 
-    /// Runs `load` while the observer is stopped every other 100 ms, so that its lanes overflow.
-    pub fn starved_during<T: Send>(&self, load: impl FnOnce() -> T + Send) -> T {
+    /// Runs `load` while the observer is stopped for such times with 100 ms between, so that its lanes overflow.
+    pub fn starved_during<T: Send>(&self, stopped: Nanos, load: impl FnOnce() -> T + Send) -> T {
         let signal = |signal| kill_process(Pid::from_child(&self.child), signal).unwrap();
         std::thread::scope(|scope| {
             let load = scope.spawn(load);
             while !load.is_finished() {
                 signal(Signal::STOP);
-                wait::pause(Nanos::from_millis(100));
+                wait::pause(stopped);
                 signal(Signal::CONT);
                 wait::pause(Nanos::from_millis(100));
             }
@@ -106,8 +114,12 @@ impl Watching {
         std::mem::replace(&mut self.folder, TempDir::new().unwrap())
     }
 
-    /// As [`Watching::finish`], with the results directory.
-    pub fn finish_and_keep(mut self) -> (Watched, TempDir) {
+    /// Ends it, as Ctrl-C does: its results, without the requests one by one.
+    pub fn finish_counting(mut self) -> WatchResults {
+        self.end().1
+    }
+
+    fn end(&mut self) -> (Observed, WatchResults) {
         // If it has ended by itself it is already reaped; its process ID may then belong to another process.
         if !self.has_ended() {
             kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
@@ -119,11 +131,17 @@ impl Watching {
         let ObservationBody::Watch(results) = observed.document.body.clone() else {
             panic!("a record of watch has another kind: {:?}", observed.document.kind);
         };
+        check_lines(&observed, &results);
+        (observed, *results)
+    }
+
+    /// As [`Watching::finish`], with the results directory.
+    pub fn finish_and_keep(mut self) -> (Watched, TempDir) {
+        let (observed, results) = self.end();
         let zero = Nanos(observed.document.time.started_monotonic_ns);
         let mut served = super::served::read(self.folder.path(), zero);
         served.sort_by_key(|served| (served.connection, served.n));
-        check_lines(&observed, &results);
-        let watched = Watched { document: observed.document, results: *results, served };
+        let watched = Watched { document: observed.document, results, served };
         watched.check_laws();
         (watched, std::mem::replace(&mut self.folder, TempDir::new().unwrap()))
     }
@@ -169,7 +187,8 @@ impl Watched {
         let mut next: BTreeMap<u64, u64> = BTreeMap::new();
         for served in &self.served {
             let n = next.entry(served.connection).or_default();
-            let follows = if self.results.losses.ring_full == 0 { served.n == *n } else { served.n >= *n };
+            let is_all = self.results.losses.ring_full == 0 && self.results.windows.is_none();
+            let follows = if is_all { served.n == *n } else { served.n >= *n };
             assert!(follows, "requests of a connection are numbered without a gap: {} after {n}", served.n);
             *n = served.n + 1;
         }

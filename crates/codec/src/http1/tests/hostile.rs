@@ -67,6 +67,37 @@ fn bytes_behind_a_response_are_reported_with_it() {
     assert!(!trailing(&["GET", "GET"], &format!("{response}{response}")));
 }
 
+/// If this fails, the reason depends on whether the next request was sent before or after these bytes came.
+#[test]
+fn bytes_that_come_later_than_the_response_have_the_same_reason() {
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let late = |next: bool, input: &str| {
+        let mut session = Connection::new(&["GET", "GET"]).protocol().session(Origin(0));
+        let out = &mut Vec::new();
+        session.request(&0, Key(0), out);
+        assert!(!session.handle_input(response.as_bytes(), out).unwrap().trailing);
+        if next {
+            session.request(&1, Key(1), out);
+        }
+        session.handle_input(input.as_bytes(), out).unwrap_err()
+    };
+    for input in ["more", "\r\n\0", "H\0", "HTTQ/1.1 200 OK\r\n\r\n"] {
+        assert_eq!(late(true, input), DecodeError::AfterResponse, "{input:?}");
+        assert_eq!(late(false, input), DecodeError::AfterResponse, "{input:?}");
+    }
+    // What begins like a response is one.
+    assert_eq!(
+        late(true, "HTTP/9"),
+        DecodeError::Malformed { what: "status line: not HTTP/1.0 or HTTP/1.1" }
+    );
+    assert_eq!(late(false, response), DecodeError::AfterResponse);
+    // Of the first response, nothing came before.
+    let mut session = Connection::new(&["GET"]).protocol().session(Origin(0));
+    session.request(&0, Key(0), &mut Vec::new());
+    let first = session.handle_input(b"more", &mut Vec::new());
+    assert!(matches!(first, Err(DecodeError::Malformed { .. })), "{first:?}");
+}
+
 #[test]
 fn nothing_is_read_after_an_answer_that_could_not_be() {
     let mut session = Connection::new(&["GET", "GET"]).protocol().session(Origin(0));

@@ -93,7 +93,8 @@ fn pipelined_answers_come_in_order() {
         responses,
         &[good(200, 3), good(200, 0), missing, BEFORE_RESPONSE],
     );
-    check_methods(&methods, &format!("{responses}!"), &[good(200, 3), good(200, 0), missing, UNSOLICITED]);
+    let after = Ending::Failed(DecodeError::AfterResponse);
+    check_methods(&methods, &format!("{responses}!"), &[good(200, 3), good(200, 0), missing, after]);
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn target_line(text: &str) -> Result<Request, Problem> {
 
 /// vegeta refuses a header without a value, so a file that contains one was not written for vegeta either.
 fn header(text: &str) -> Result<Header, Problem> {
-    let not_a_header = || Problem::NotAHeader { text: printable(text) };
+    let not_a_header = || Problem::NotAHeader { text: Header::shown(text) };
     let (name, value) = text.split_once(':').ok_or_else(not_a_header)?;
     let header = Header { name: name.trim().to_owned(), value: value.trim().to_owned() };
     if header.value.is_empty() || header.check().is_err() {

@@ -8,6 +8,7 @@ const ROOT: u32 = 7;
 /// A process that has used `run_ms`, and whose ended children used `reaped_ms`; a fault per millisecond.
 fn process(pid: u32, parent: u32, run_ms: u64, reaped_ms: u64) -> ProcessReading {
     ProcessReading {
+        discards_children: false,
         pid,
         started: u64::from(pid),
         parent,

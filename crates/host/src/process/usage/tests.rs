@@ -18,6 +18,7 @@ fn thread(run: u64, wait: u64, slices: u64) -> ThreadReading {
 
 fn process<const N: usize>(at: Moment, run: u64, threads: [(u32, ThreadReading); N]) -> ProcessReading {
     ProcessReading {
+        discards_children: false,
         pid: 7,
         started: 1,
         parent: 1,

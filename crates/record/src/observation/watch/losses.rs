@@ -12,7 +12,7 @@ pub struct Losses {
     pub map_full: u64,
     /// Events that the kernel left out because one of the programs ran already on that CPU.
     pub recursion: u64,
-    /// Requests that were in progress when watching began, and so have no begin.
+    /// Requests on connections that are older than the watch, before their first certain boundary.
     pub mid_connection: u64,
     /// Requests whose bytes were not understood; they are timed as turns where that is possible.
     pub unparsed: u64,

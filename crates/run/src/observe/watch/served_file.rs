@@ -2,15 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use export::served::{Record, Writer};
-use record::Served;
 use record::document::Kept;
 use record::observation::watch::SERVED;
+use record::{RecordDir, Served};
 use units::Nanos;
 
 use crate::requests_file::KeepRequests;
@@ -21,7 +21,8 @@ const UNFINISHED: &str = "served.parquet.unfinished";
 /// The file while it is written.
 pub struct ServedFile {
     keep: KeepRequests,
-    folder: PathBuf,
+    folder: RecordDir,
+    path: PathBuf,
     writer: Writer<BufWriter<File>>,
     /// Ordered by response time, then by order of arrival.
     slowest: BTreeMap<(Nanos, Reverse<u64>), Served>,
@@ -39,13 +40,14 @@ impl ServedFile {
         zero: Nanos,
         started: &str,
     ) -> anyhow::Result<ServedFile> {
-        let path = folder.join(UNFINISHED);
-        let file = File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let path = folder.join(SERVED);
+        let created = RecordDir::open(folder).and_then(|folder| Ok((folder.create(UNFINISHED)?, folder)));
+        let (file, folder) = created.with_context(|| format!("cannot create {}", path.display()))?;
         let record = Record { zero, started: started.to_owned(), kept: keep.words() };
         let writer = Writer::new(BufWriter::new(file), &record)?;
         let share = if let KeepRequests::Sample(share) = keep { share } else { 1.0 };
         let sample = schedule::Sample::new(share, 1);
-        Ok(ServedFile { keep, folder: folder.to_owned(), writer, slowest: BTreeMap::new(), seen: 0, sample })
+        Ok(ServedFile { keep, folder, path, writer, slowest: BTreeMap::new(), seen: 0, sample })
     }
 
     /// # Errors
@@ -75,21 +77,21 @@ impl ServedFile {
     ///
     /// As [`ServedFile::take`]; nothing is left of the file then.
     pub fn finish(mut self) -> anyhow::Result<Kept> {
-        let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(SERVED));
         let written = self.writer.write(std::mem::take(&mut self.slowest).into_values().rev());
         let written = written.and_then(|()| self.writer.finish()).map_err(anyhow::Error::from);
         let named = written.and_then(|rows| {
-            fs::rename(&unfinished, &path).with_context(|| format!("cannot rename to {}", path.display()))?;
+            let renamed = self.folder.rename(UNFINISHED, SERVED);
+            renamed.with_context(|| format!("cannot rename to {}", self.path.display()))?;
             Ok(Kept { requests: self.keep.words(), rows, lost: 0 })
         });
         if named.is_err() {
-            let _ = fs::remove_file(&unfinished);
+            let _ = self.folder.remove(UNFINISHED);
         }
         named
     }
 
     /// Deletes the file after a failed write, which can free space for the rest of the record.
     pub fn abandon(self) {
-        let _ = fs::remove_file(self.folder.join(UNFINISHED));
+        let _ = self.folder.remove(UNFINISHED);
     }
 }

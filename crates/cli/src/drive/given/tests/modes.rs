@@ -28,6 +28,13 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("method", [Some("PUT"), Some("DELETE")]),
     ("header", [Some("A: 1"), Some("A: 2")]),
     ("body", [Some("a"), Some("b")]),
+    ("query", [Some("SELECT 1"), Some("SELECT a")]),
+    ("prepared", [None, Some("true")]),
+    ("password-file", [None, Some("one.txt")]),
+    ("workload", [Some("oltp-read-only"), Some("oltp-read-write")]),
+    ("command", [Some("GET a"), Some("GET b")]),
+    ("tables", [Some("2"), Some("3")]),
+    ("rows", [Some("20"), Some("30")]),
     ("set", [Some("path=a"), Some("path=b")]),
     ("users", [Some("3"), Some("4")]),
     ("max-in-flight", [Some("30"), Some("40")]),
@@ -53,6 +60,12 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("stamps", [Some("kernel"), Some("read")]),
     ("http", [Some("1.1"), Some("2")]),
     ("streams", [Some("2"), Some("3")]),
+    ("warmup", [Some("1s"), Some("2s")]),
+    ("idle-connections", [Some("1"), Some("2")]),
+    ("reconnect-every", [Some("1"), Some("2")]),
+    ("connect-rate", [Some("1/s"), Some("2/s")]),
+    ("server-account", [None, Some("true")]),
+    ("setup-query", [Some("SELECT 1"), Some("SELECT 2")]),
     ("resolve", [Some("127.0.0.1:1:127.0.0.2"), Some("127.0.0.1:1:127.0.0.3")]),
     ("unix", [Some("/tmp/one"), Some("/tmp/two")]),
     ("source", [Some("127.0.0.2"), Some("127.0.0.3")]),
@@ -87,6 +100,7 @@ const VALUES: &[(&str, [Option<&str>; 2])] = &[
     ("csv", [Some("a.csv"), Some("b.csv")]),
     ("output", [Some("a"), Some("b")]),
     ("record-mode", [Some("600"), Some("640")]),
+    ("block", [Some("1"), Some("2")]),
     ("no-record", [None, Some("true")]),
     ("requests", [Some("all"), Some("slowest=5")]),
     ("json", [None, Some("true")]),
@@ -143,10 +157,38 @@ const SCENARIOS: &[Line] = &[
     &[("url", "one.toml"), ("http", "h2c"), ("seed", "9")],
     &[("url", "one.toml"), ("unix", "/tmp/one"), ("seed", "9")],
     &[("url", "one.toml"), ("no-record", "true"), ("seed", "9")],
+    &[("url", "mysql://a@127.0.0.1:1/d"), ("workload", "oltp-read-only"), ("seed", "9")],
+    &[("url", "redis://127.0.0.1:1/"), ("command", "PING")],
     &[("url", "secure.toml"), ("insecure", "true"), ("seed", "9")],
     &[("url", "secure.toml"), ("cacert", "one.pem"), ("seed", "9")],
     &[("url", "secure.toml"), ("insecure", "true"), ("cert", "one.pem"), ("key", "one.key"), ("seed", "9")],
 ];
+
+const DATABASE: (&str, &str) = ("url", "mysql://a@127.0.0.1:1/d");
+const QUERY: (&str, &str) = ("query", "SELECT 1");
+
+const DATABASES: &[Line] = &[
+    &[DATABASE, QUERY],
+    // With pipelining.
+    &[("url", "postgres://a@127.0.0.1:1/d"), QUERY],
+    &[DATABASE, QUERY, ("think", "exp:1ms"), ("seed", "9")],
+    &[DATABASE, QUERY, ("rate", "5/s")],
+    &[DATABASE, QUERY, ("rate", "5/s"), ("arrivals", "poisson"), ("seed", "9")],
+    // For a search, whose probes have a rate.
+    &[DATABASE, QUERY, ("arrivals", "poisson"), ("seed", "9")],
+    &[DATABASE, QUERY, ("replay", "one.log")],
+    &[DATABASE, QUERY, ("replay", "columns.csv"), ("replay-column", "a")],
+    &[DATABASE, QUERY, ("requests", "sample=5%"), ("seed", "9")],
+    &[DATABASE, QUERY, ("prometheus", "127.0.0.1:3")],
+    &[DATABASE, QUERY, ("otlp", "http://127.0.0.1:1/")],
+    &[DATABASE, QUERY, ("no-record", "true")],
+    &[DATABASE, QUERY, ("cacert", "one.pem")],
+    &[DATABASE, QUERY, ("insecure", "true")],
+    &[DATABASE, QUERY, ("insecure", "true"), ("cert", "one.pem"), ("key", "one.key")],
+];
+
+/// In a mode that drives a database, an option `url` takes one of these.
+const DATABASE_URLS: [Option<&str>; 2] = [Some("mysql://a@127.0.0.1:1/d"), Some("mysql://a@127.0.0.1:1/e")];
 
 /// Creates the files that values name, in a directory of their own.
 fn files(folder: &Path) {
@@ -200,11 +242,19 @@ fn typed(line: Line, option: (&str, Option<&str>), folder: &Path) -> GivenOption
 fn effect_of(run: &PreparedRun) -> String {
     let PreparedRun { plan, protocol, thresholds, sinks, keep, watch_cpu, data_limit, spec, given, .. } = run;
     let output = &spec.output;
-    let output =
-        (&output.folder, output.json, output.no_color, output.no_record, output.verbose, spec.display());
+    let output = (
+        &output.folder,
+        &output.block,
+        output.json,
+        output.no_color,
+        output.no_record,
+        output.verbose,
+        spec.display(),
+    );
     format!(
-        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {} {output:?} {:?} {:?}",
+        "{plan:?} {protocol:?} {thresholds:?} {sinks:?} {keep:?} {watch_cpu:?} {data_limit:?} {:?} {} {} {output:?} {:?} {:?}",
         spec.observers,
+        spec.connection.server_account,
         spec.limits.keep_trying,
         on_invalid(spec),
         given_record_mode(given)
@@ -216,7 +266,7 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
     let environment = Environment::none();
     mode.check(given)?;
     Ok(match mode {
-        Mode::Run => effect_of(&prepare(&given.spec()?, &environment)?),
+        Mode::Run | Mode::Database => effect_of(&prepare(&given.spec()?, &environment)?),
         Mode::Scenario => {
             ensure!(given.names_scenario(), "no scenario is named");
             effect_of(&prepare(&scenario_file::merge(given)?.spec, &environment)?)
@@ -232,7 +282,15 @@ fn effect(mode: Mode, given: &GivenOptions) -> anyhow::Result<String> {
             };
             let runs = search::planned(&SearchPlan::of(&request)?, given, &environment)?;
             // A search reads its output from the options: that of its probes is not printed.
-            let runs = runs.map(|run| (run.plan, run.protocol, run.watch_cpu, run.spec.limits.keep_trying));
+            let runs = runs.map(|run| {
+                (
+                    run.plan,
+                    run.protocol,
+                    run.watch_cpu,
+                    run.spec.limits.keep_trying,
+                    run.spec.connection.server_account,
+                )
+            });
             format!("{runs:?} {:?} {:?}", SearchOutput::of(given), given_record_mode(given))
         }
         Mode::Calibrate => {
@@ -250,8 +308,10 @@ fn every_option_is_used_or_refused_in_every_mode() {
     let modes = [
         (Mode::Run, RUNS),
         (Mode::Scenario, SCENARIOS),
+        (Mode::Database, DATABASES),
         (Mode::Search, RUNS),
         (Mode::Search, SCENARIOS),
+        (Mode::Search, DATABASES),
         (Mode::Calibrate, &RUNS[..1]),
     ];
     let (mut used, mut accepted, mut wrong) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
@@ -260,8 +320,11 @@ fn every_option_is_used_or_refused_in_every_mode() {
         {
             let (_, values) =
                 VALUES.iter().find(|(name, _)| *name == option.name).expect("values of each option");
-            let values =
-                if (mode, option.name) == (Mode::Scenario, "url") { SCENARIO_FILES } else { *values };
+            let values = match (mode, option.name) {
+                (Mode::Scenario, "url") => SCENARIO_FILES,
+                (Mode::Database, "url") => DATABASE_URLS,
+                _ => *values,
+            };
             let effects = values.map(|value| effect(mode, &typed(line, (option.name, value), folder.path())));
             let place = format!("{mode:?} --{} with {line:?}", option.name);
             let key = (format!("{mode:?}"), option.name);
@@ -286,9 +349,9 @@ fn every_option_is_used_or_refused_in_every_mode() {
     wrong.extend(accepted.difference(&used).map(|(mode, option)| format!("{mode} --{option}: is it used?")));
     for (mode, option) in modes.iter().flat_map(|(mode, _)| OPTIONS.iter().map(move |option| (*mode, option)))
     {
-        // A scenario is named by its file, so a target file is always one file too many.
-        let is_refused =
-            mode.refuses(option.group).is_some() || (mode, option.name) == (Mode::Scenario, "targets");
+        // A scenario is named by its file, and a database by its URL, so a target file is always one too many.
+        let has_url = matches!(mode, Mode::Scenario | Mode::Database);
+        let is_refused = mode.refuses(option.group).is_some() || (has_url && option.name == "targets");
         if is_refused == used.contains(&(format!("{mode:?}"), option.name)) {
             wrong.push(format!(
                 "{mode:?} --{}: refused {is_refused}, and in no line here otherwise",
@@ -315,6 +378,7 @@ const OF_THE_VERB: &[VerbRow] = &[
     ("calibrate", [None, Some("true")], &[]),
     ("spec", [Some("one.json"), Some("two.json")], &["run", "scenario", "search", "spec", "dry run"]),
     ("print-spec", [None, Some("true")], &["run", "scenario", "spec"]),
+    ("print-workload", [None, Some("true")], &[]),
 ];
 
 /// A command line for each mode.
@@ -401,8 +465,11 @@ fn a_printed_spec_has_every_option() {
     let folder = tempfile::tempdir().unwrap();
     files(folder.path());
     let mut seen = BTreeSet::new();
-    for (line, (name, values)) in
-        RUNS.iter().chain(SCENARIOS).flat_map(|line| VALUES.iter().map(move |row| (*line, row)))
+    for (line, (name, values)) in RUNS
+        .iter()
+        .chain(SCENARIOS)
+        .chain(DATABASES)
+        .flat_map(|line| VALUES.iter().map(move |row| (*line, row)))
     {
         let given = typed(line, (name, values[1]), folder.path());
         let Ok(spec) = given.spec() else { continue };

@@ -25,7 +25,8 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>This host also runs other programs, which are reported as such and are not part of the fault: so 95 % of all
  * hiccup time must have a cause, and 95 % of the fault's own time the right one. If other programs ran at that moment,
- * both are causes of the same time, and one of them is reported: so one trial of three must succeed.
+ * both are causes of the same time, and one of them is reported. With hogs on its CPU, 5 to 8 % have no cause in a third
+ * of the trials (Linux 6.18 in a virtual machine). So one trial of five must succeed.
  */
 @Tag("alone")
 class FaultTest {
@@ -41,10 +42,8 @@ class FaultTest {
 
     private static final boolean HAS_VIRTUAL_THREADS = Runtime.version().feature() >= 21;
 
-    private static final int TRIALS = 3;
-
     /** A host on which none of this many trials is undisturbed is not suitable for measuring. */
-    private static final int TRIALS_MAX = 5;
+    private static final int TRIALS = 5;
 
     @TempDir
     private Path temporary;
@@ -75,6 +74,7 @@ class FaultTest {
                     Trials.report(n, TRIALS, test);
                     throw e;
                 }
+                System.out.println("trial " + n + ": " + e.getMessage());
             }
         }
     }
@@ -100,10 +100,10 @@ class FaultTest {
                 // By these `parallax explain` finds the requests that a collection held up.
                 long pauses = longCollections(Files.readAllLines(folder.resolve("record/events.ndjson")));
                 assertTrue(pauses >= logged.size(), logged + " were logged, reported " + pauses);
-                Trials.report(trial, TRIALS_MAX, test);
+                Trials.report(trial, TRIALS, test);
                 return;
             }
-            assertTrue(trial < TRIALS_MAX, "in each of " + trial + " trials others had the CPU: " + parts);
+            assertTrue(trial < TRIALS, "in each of " + trial + " trials others had the CPU: " + parts);
         }
     }
 

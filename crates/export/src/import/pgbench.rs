@@ -1,0 +1,101 @@
+//! The text of pgbench: the final report, and the lines of `--progress`.
+//!
+//! With `--rate`, a transaction's time is from when it was due by pgbench's own schedule, and the lag is the part of it
+//! before it was sent.
+
+use record::import::{ErrorCount, ImportedInterval, ImportedResults, ImportedTime};
+
+use super::text::{Line, lines};
+use super::{
+    ImportError, NO_BLAME, NO_PHASES, NO_SCHEDULE, NO_STAMPS, NO_UNANSWERED, NO_VALUES, Parsed, push,
+};
+
+const SERVICE: &str = "the first statement sent until the last response of the transaction is read";
+const RESPONSE: &str =
+    "when the transaction was due by pgbench's own schedule until its last response is read";
+const LAG: &str = "when a transaction was due until its first statement was sent";
+const NO_PERCENTILES: &str = "any percentile: pgbench prints the average and the standard deviation";
+
+pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
+    let mut results = ImportedResults::default();
+    let (mut mean, mut lag, mut skipped) = (None, None, 0);
+    for line in lines(text) {
+        if line.text.starts_with("progress: ") {
+            push(&mut results, line, interval(line)?)?;
+            continue;
+        }
+        let words: Vec<&str> = line.text.split_ascii_whitespace().collect();
+        match words.as_slice() {
+            ["number", "of", "clients:", clients] => results.connections = Some(line.count(clients)?),
+            ["duration:", seconds, "s"] => results.elapsed_ns = Some(line.seconds(seconds)?),
+            ["number", "of", "transactions", "actually", "processed:", count] => {
+                // `200/200`: of those that were requested.
+                results.ok = Some(line.count(count.split('/').next().unwrap_or(""))?);
+            }
+            ["number", "of", "failed", "transactions:", count, ..] => {
+                results.failed = Some(line.count(count)?)
+            }
+            ["number", "of", "transactions", "skipped:", count, ..] => skipped = line.count(count)?,
+            ["latency", "average", "=", value, "ms"] => mean = mean.or(Some(line.milliseconds(value)?)),
+            ["rate", "limit", "schedule", "lag:", "avg", average, "(max", most, ..] => {
+                lag = Some((line.milliseconds(average)?, line.milliseconds(most.trim_end_matches(')'))?));
+            }
+            ["tps", "=", rate, ..] => results.request_rate_per_s = Some(line.float(rate)?),
+            _ => {}
+        }
+    }
+    let Some(ok) = results.ok else {
+        let what = "there is no line `number of transactions actually processed`".to_owned();
+        return Err(ImportError::Whole { what });
+    };
+    if skipped > 0 {
+        results.errors.push(ErrorCount { original: "skipped".to_owned(), count: Some(skipped) });
+    }
+    results.failed = Some(results.failed.unwrap_or(0).saturating_add(skipped));
+    results.requests = Some(ok.saturating_add(results.failed.unwrap_or(0)));
+    let (name, meaning) = if lag.is_some() { ("response", RESPONSE) } else { ("service", SERVICE) };
+    let time = |name: &str, original: &str, meaning: &str| ImportedTime {
+        name: name.to_owned(),
+        original: original.to_owned(),
+        meaning: meaning.to_owned(),
+        count: Some(ok),
+        ..ImportedTime::default()
+    };
+    results.times.push(ImportedTime { mean_ns: mean, ..time(name, "latency", meaning) });
+    if let Some((average, most)) = lag {
+        let lag = time("phase-schedule_lag", "rate limit schedule lag", LAG);
+        results.times.push(ImportedTime { mean_ns: Some(average), max_ns: Some(most), ..lag });
+    }
+    let version = lines(text)
+        .find_map(|line| line.text.strip_prefix("pgbench ("))
+        .and_then(|rest| rest.split([' ', ')']).next());
+    let mut cannot_know = vec![NO_PERCENTILES, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES];
+    if lag.is_none() {
+        cannot_know.insert(0, NO_SCHEDULE);
+    }
+    Ok(Parsed {
+        tool: "pgbench",
+        tool_version: version.map(super::text::shown),
+        form: "text",
+        cannot_know,
+        results,
+        values: Vec::new(),
+    })
+}
+
+/// `progress: 1.0 s, 179.0 tps, lat 24.798 ms stddev 19.434, 0 failed, lag 11.791 ms`
+fn interval(line: Line<'_>) -> Result<Option<ImportedInterval>, ImportError> {
+    let words: Vec<&str> = line.text.split_ascii_whitespace().collect();
+    let ["progress:", end, "s,", rate, "tps,", "lat", mean, "ms", ..] = words.as_slice() else {
+        return Err(line.wrong("not a line of --progress"));
+    };
+    // Without a transaction there is no mean.
+    let mean = if mean.contains("nan") { None } else { Some(line.milliseconds(mean)?) };
+    Ok(Some(ImportedInterval {
+        end_ns: line.seconds(end)?,
+        rate_per_s: line.float(rate)?,
+        mean_ns: mean,
+        quantile_ns: None,
+        failed_per_s: None,
+    }))
+}
