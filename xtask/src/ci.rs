@@ -80,10 +80,14 @@ const LINTED: &[(&str, &str)] = &[("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")];
 /// compile dependencies again.
 const FLAGS: (&str, &str) = ("RUSTFLAGS", "-D warnings");
 
+/// What passed once must not fail on the next run of the same code, so that a failure here has its cause in the change.
+/// Without this variable, property tests draw other cases each time.
+const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
+
 fn cargo(root: &Path, name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<bool> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     writeln!(io::stderr(), "ci: {name}: cargo {}", arguments.join(" "))?;
-    let environment = environment.iter().copied().chain([FLAGS]);
+    let environment = environment.iter().copied().chain([FLAGS, SEED]);
     let status = Command::new(&cargo).args(arguments).envs(environment).current_dir(root).status();
     let status =
         status.with_context(|| format!("step {name}: {} cannot be started", cargo.to_string_lossy()))?;

@@ -32,8 +32,19 @@ struct Target {
     name: String,
 }
 
+/// How long each target runs and where it begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    pub seconds: u32,
+    /// libFuzzer's: the same one tries the same inputs in the same order, 0 draws another one each time.
+    pub seed: u32,
+}
+
+/// As a step that must pass: what passed once must not fail on the next run of the same code.
+pub const CHECK: Effort = Effort { seconds: 20, seed: 1 };
+
 /// Builds and runs all targets; false if one found something, which is then in `fuzz/artifacts`.
-pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bool> {
+pub fn run(root: &Path, effort: Effort, out: &mut impl Write) -> anyhow::Result<bool> {
     let folder = root.join("fuzz");
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).context("fuzz/Cargo.toml")?;
     let manifest: Manifest = toml::from_str(&manifest).context("fuzz/Cargo.toml")?;
@@ -46,7 +57,7 @@ pub fn run(root: &Path, seconds: u32, out: &mut impl Write) -> anyhow::Result<bo
         let results = thread::scope(|scope| {
             let running: Vec<_> = targets
                 .iter()
-                .map(|target| scope.spawn(|| fuzz(&folder, &host, &target.name, seconds)))
+                .map(|target| scope.spawn(|| fuzz(&folder, &host, &target.name, effort)))
                 .collect();
             running
                 .into_iter()
@@ -74,14 +85,16 @@ enum Found {
 }
 
 /// Runs the built target `name` from its seeds and from what earlier runs found.
-fn fuzz(folder: &Path, host: &str, name: &str, seconds: u32) -> anyhow::Result<Found> {
+fn fuzz(folder: &Path, host: &str, name: &str, effort: Effort) -> anyhow::Result<Found> {
     let [found, artifacts, seeds] =
         ["corpus-found", "artifacts", "corpus"].map(|kind| folder.join(kind).join(name));
     for made in [&found, &artifacts, &seeds] {
         fs::create_dir_all(made).with_context(|| made.display().to_string())?;
     }
     let mut command = Command::new(folder.join("target").join(host).join("release").join(name));
-    command.args(LIMITS).arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
+    let Effort { seconds, seed } = effort;
+    command.args(LIMITS).arg(format!("-max_total_time={seconds}")).arg(format!("-seed={seed}"));
+    command.arg("-print_final_stats=1");
     command.arg(format!("-artifact_prefix={}/", artifacts.display())).args([&found, &seeds]);
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("fuzz target {name}"))?;
     if !output.status.success() {

@@ -45,9 +45,10 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["jvm", "test"] => jvm::test(&root()?, &mut out),
         ["supply"] => supply::run(&root()?, &mut out),
         ["supply", "--update", clone] => update_advisories(Path::new(clone), &mut out),
-        ["fuzz"] => fuzz::run(&root()?, 20, &mut out),
+        ["fuzz"] => fuzz::run(&root()?, fuzz::CHECK, &mut out),
         ["fuzz", seconds] => {
-            fuzz::run(&root()?, seconds.parse().context("SECONDS is a whole number")?, &mut out)
+            let seconds = seconds.parse().context("SECONDS is a whole number")?;
+            fuzz::run(&root()?, fuzz::Effort { seconds, seed: 0 }, &mut out)
         }
         ["notices"] => supply::write_notices(&root()?, &mut out).map(|()| true),
         ["ci"] => ci::run(&root()?),
@@ -89,7 +90,7 @@ cargo xtask bpf [--check]      compile the kernel's side into the committed obje
 cargo xtask jvm [test]         build the modules under jvm/ and test them on Java 17 and 25, or only test them
 cargo xtask supply             check licences, banned packages, sources and advisories of all dependencies
 cargo xtask supply --update CLONE   copy the advisories from a clone of rustsec/advisory-db
-cargo xtask fuzz [SECONDS]     build the fuzz targets and run each for 20 s, or SECONDS
+cargo xtask fuzz [SECONDS]     build the fuzz targets and run each for 20 s always with the same inputs, or for SECONDS with new ones
 cargo xtask notices            print the licences of what the program contains
 cargo xtask ci                 all that has to pass: tidy, formatting, lints, builds, tests; prints the time of each step
 cargo xtask help               this text

@@ -230,6 +230,34 @@ fn prepared_statements_of_mysql_end_with_and_without_eof_packets() {
     }
 }
 
+/// If this fails, the end of a response depends on how its bytes were cut into reads: the login tells whether EOF packets
+/// follow definitions, also if it agrees on nothing that is known.
+#[test]
+fn the_login_of_mysql_tells_the_end_of_a_prepared_statement() {
+    let capabilities = |low: u16, high: u16| {
+        let [low, high] = [low, high].map(u16::to_le_bytes);
+        [&b"\x0a5.5.5\0\x01\0\0\0saltsalt\0"[..], &low, b"\x21\x02\0", &high, b"\x15"].concat()
+    };
+    let greeting = packet(0, &capabilities(0xffff, 0xffff));
+    let (ok, prepare) = (packet(2, b"\0\0\0\x02\0\0\0"), packet(0, b"\x16select ?"));
+    let definitions =
+        |end: &[u8]| [packets(&[&[0, 7, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0], DEFINITION]), end.to_vec()].concat();
+    for (agreed, end) in [(0_u32, packet(3, EOF)), (1 << 24, Vec::new())] {
+        let login = packet(1, &[&agreed.to_le_bytes()[..], &[0; 28], b"app\0\0"].concat());
+        let response = definitions(&end);
+        let pieces = [server(&greeting), client(&login), server(&ok), client(&prepare), server(&response)];
+        let began = (greeting.len() + ok.len()) as u64;
+        let expected = [(began, began + response.len() as u64, EndBy::Framing)];
+        let fresh = DissectorSettings { start: Start::Fresh, hint: Some(Protocol::MySql) };
+        assert_eq!(ranges(&dissect(fresh, &pieces)), expected);
+        let bytes: Vec<Piece<'_>> = pieces
+            .iter()
+            .flat_map(|piece| piece.captured.chunks(1).map(|byte| Piece::whole(piece.direction, byte)))
+            .collect();
+        assert_eq!(ranges(&dissect(fresh, &bytes)), expected);
+    }
+}
+
 #[test]
 fn a_result_that_was_not_captured_ends_before_the_next_command() {
     let (ping, ok) = (packet(0, b"\x0e"), packets(&[b"\0\0\0\x02\0\0\0"]));

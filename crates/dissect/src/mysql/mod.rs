@@ -42,7 +42,8 @@ pub(crate) struct MySql {
 
 impl MySql {
     pub(crate) fn fresh() -> MySql {
-        MySql { login: true, prepared_before: false, ..MySql::joined() }
+        let response = Response::with_eof_packets(true);
+        MySql { login: true, prepared_before: false, response, ..MySql::joined() }
     }
 
     pub(crate) fn joined() -> MySql {
@@ -79,6 +80,10 @@ impl MySql {
 
     pub(crate) fn lose(&mut self) {
         self.prepared_before = false;
+        if self.login {
+            // What the login agrees on may be among what is lost.
+            self.response = Response::default();
+        }
     }
 
     pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
@@ -142,9 +147,7 @@ impl MySql {
         }
         self.session.handle_login(packet.payload, agreed, context.digests);
         self.compressed = agreed & (CLIENT_COMPRESS | CLIENT_ZSTD) != 0;
-        if agreed & CLIENT_PROTOCOL_41 != 0 {
-            self.response.set_eof_packets(agreed & CLIENT_DEPRECATE_EOF == 0);
-        }
+        self.response = Response::with_eof_packets(agreed & CLIENT_DEPRECATE_EOF == 0);
     }
 
     fn digest(
@@ -276,7 +279,6 @@ const ENCRYPT_BYTES: u64 = 32;
 const PREPARE: RequestKind = RequestKind::MySql(MySqlCommand::STMT_PREPARE.0);
 
 const CLIENT_COMPRESS: u32 = 1 << 5;
-const CLIENT_PROTOCOL_41: u32 = 1 << 9;
 const CLIENT_SSL: u32 = 1 << 11;
 const CLIENT_DEPRECATE_EOF: u32 = 1 << 24;
 const CLIENT_ZSTD: u32 = 1 << 26;

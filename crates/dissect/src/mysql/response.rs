@@ -40,6 +40,11 @@ enum Stage {
 }
 
 impl Response {
+    /// EOF packets follow definitions unless the login agrees on something else.
+    pub(super) fn with_eof_packets(eof_packets: bool) -> Response {
+        Response { eof_packets: Some(eof_packets), ..Response::default() }
+    }
+
     pub(super) fn restart(&mut self) {
         self.stage = Stage::First;
         self.continued = false;
@@ -48,10 +53,6 @@ impl Response {
     /// Whether the client sends the file of `LOAD DATA LOCAL INFILE`.
     pub(super) fn takes_file(&self) -> bool {
         self.stage == Stage::File
-    }
-
-    pub(super) fn set_eof_packets(&mut self, eof_packets: bool) {
-        self.eof_packets = Some(eof_packets);
     }
 
     /// Whether a response has ended since the last call, and if so, whether without an error.

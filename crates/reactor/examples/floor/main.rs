@@ -1,7 +1,8 @@
 //! The minimum cost: keep-alive requests of a client that does nothing but send and receive.
 //!
-//! `floor LOOP ADDRESS CONNECTIONS SECONDS`, run by `bench/driver_cost.py`. No parser, no histogram, no timeout: every
-//! response counts as complete and good. Prints one line of JSON with the number of requests.
+//! `floor LOOP ADDRESS CONNECTIONS SECONDS [REQUEST]`, run by `bench/driver_cost.py` and `bench/database_cost.py`, which
+//! gives the bytes of another protocol. No parser, no histogram, no timeout: every read is a complete and good response.
+//! Prints one line of JSON with the number of requests.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -13,6 +14,7 @@ mod uring;
 use std::env;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+use std::sync::LazyLock;
 
 use reactor::stamp;
 use rustix::buffer::spare_capacity;
@@ -20,8 +22,12 @@ use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags};
 use units::Nanos;
 
+/// What is sent, by every loop.
+static REQUEST: LazyLock<Vec<u8>> =
+    LazyLock::new(|| env::args().nth(5).map_or_else(|| HTTP.to_vec(), String::into_bytes));
+
 /// As long as the request that `parallax drive` sends to such an address.
-const REQUEST: &[u8] =
+const HTTP: &[u8] =
     b"GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: parallax/0.1.0\r\nAccept: */*\r\n\r\n";
 
 /// The counts at the end.
@@ -34,8 +40,8 @@ struct Done {
 
 fn main() {
     let arguments: Vec<String> = env::args().collect();
-    let [_, name, address, connections, seconds] = arguments.as_slice() else {
-        panic!("floor read|stamps|batched|uring|uring16 ADDRESS CONNECTIONS SECONDS")
+    let [_, name, address, connections, seconds, ..] = arguments.as_slice() else {
+        panic!("floor read|stamps|batched|uring|uring16 ADDRESS CONNECTIONS SECONDS [REQUEST]")
     };
     let count: usize = connections.parse().unwrap();
     let sockets: Vec<TcpStream> = (0..count).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -100,6 +106,6 @@ fn ready_loop(sockets: &[TcpStream], end: Nanos, together: usize, read: Read) ->
 }
 
 fn send(socket: &TcpStream) {
-    let sent = rustix::net::send(socket, REQUEST, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).unwrap();
+    let sent = rustix::net::send(socket, &REQUEST, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).unwrap();
     assert_eq!(sent, REQUEST.len());
 }
