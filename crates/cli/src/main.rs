@@ -6,7 +6,6 @@ mod compare_verb;
 mod controlled;
 mod convert_verb;
 mod cpu;
-mod cpu_list;
 mod dataset_verb;
 mod demo;
 mod disturb_verb;

@@ -1,4 +1,4 @@
-//! `parallax scenario`: checks a scenario file without running it, and creates a new one.
+//! `parallax scenario`: checks a scenario file without running it, and creates a new one, also from scripts of pgbench.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,13 +8,14 @@ use anyhow::{Context, ensure};
 use clap::ValueHint;
 use run::options::GivenOptions;
 use run::prepare::{PreparedRun, prepare};
+use scenario::pgbench;
 
 use crate::drive;
 use crate::environment::Process;
 use crate::exit::Exit;
 use crate::output::printed;
 
-/// Create, check or describe scenario files.
+/// Create, check or describe scenario files, also from scripts of pgbench.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -43,8 +44,33 @@ enum What {
         #[arg(short = 'n', long, value_name = "N", default_value = "5")]
         journeys: u64,
     },
+    /// Print scripts of pgbench as a scenario: \set with numbers, random and its relatives, \sleep, and statements.
+    FromPgbench(FromPgbench),
     /// Print the JSON Schema of scenario files, for editors.
     Schema,
+}
+
+#[derive(Debug, clap::Args)]
+struct FromPgbench {
+    /// Script, and its weight in relation to the others.
+    #[arg(value_name = "FILE[@WEIGHT]", value_hint = ValueHint::FilePath, required = true, value_parser = pgbench::weighted)]
+    scripts: Vec<pgbench::PgbenchScript>,
+
+    /// Server and database.
+    #[arg(long, value_name = "URL", default_value = "postgres://postgres@127.0.0.1/postgres")]
+    url: String,
+
+    /// The variable scale of the scripts.
+    #[arg(short = 's', long, value_name = "N", default_value = "1")]
+    scale: u32,
+
+    /// Another variable of the scripts; repeat it for more.
+    #[arg(short = 'D', long, value_name = "NAME=NUMBER", value_parser = pgbench::variable)]
+    define: Vec<(String, i64)>,
+
+    /// Prepare each statement once per connection, as `pgbench -M prepared`.
+    #[arg(long)]
+    prepared: bool,
 }
 
 /// Runs the verb.
@@ -56,6 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.what {
         What::Init { file } => init(file),
         What::Check { file, set, journeys } => check(file, set, *journeys),
+        What::FromPgbench(args) => from_pgbench(args),
         What::Schema => {
             printed(write!(io::stdout(), "{}", scenario::SCHEMA))?;
             Ok(Exit::Done)
@@ -84,6 +111,18 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
         io::stdout(),
         "Wrote {shown}. Next: run `parallax serve` in one terminal and `parallax drive {shown}` in another"
     ))?;
+    Ok(Exit::Done)
+}
+
+fn from_pgbench(args: &FromPgbench) -> anyhow::Result<Exit> {
+    let variables = [&[("scale".to_owned(), i64::from(args.scale))], &args.define[..]].concat();
+    let mut scripts = args.scripts.clone();
+    for script in &mut scripts {
+        let text = File::open(&script.name).and_then(|file| units::read_text_at_most(file, 1 << 20));
+        script.text = text.with_context(|| format!("cannot read the script `{}`", script.name))?;
+    }
+    let url = database::without_password(&args.url);
+    printed(write!(io::stdout(), "{}", pgbench::scenario(&scripts, &url, &variables, args.prepared)?))?;
     Ok(Exit::Done)
 }
 

@@ -4,7 +4,9 @@
 //! of a result.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use codec::StatementIndex;
@@ -16,6 +18,7 @@ use serde_json::{Map, Value};
 use units::Nanos;
 
 use crate::client::Client;
+use crate::sampling::{self, DigestOf, Looker, Questions, Sampling};
 use crate::script::{Task, Tasks};
 
 /// The most statements that are read, and the most that are kept.
@@ -48,14 +51,14 @@ impl Accountant {
     ///
     /// For a login that cannot be sent.
     pub fn new(kind: DatabaseKind, plan: ServerPlan, place: Place) -> anyhow::Result<Accountant> {
-        let texts: &[&str] = match kind {
-            DatabaseKind::MySql => &MYSQL,
-            DatabaseKind::Postgres => &POSTGRES,
-            DatabaseKind::Redis => &["INFO all"],
+        let texts = match kind {
+            DatabaseKind::MySql => [&MYSQL[..], &sampling::MYSQL].concat(),
+            DatabaseKind::Postgres => [&POSTGRES[..], &sampling::POSTGRES].concat(),
+            DatabaseKind::Redis => vec!["INFO all"],
         };
         let parts = DatabaseParts {
             kind,
-            statements: texts.iter().map(|text| Statement::text(*text)).collect(),
+            statements: texts.into_iter().map(Statement::text).collect(),
             servers: vec![plan],
             setup: Vec::new(),
             result_bytes: 16 << 20,
@@ -71,14 +74,36 @@ impl Accountant {
     /// When the server cannot be reached or refuses the login or the counters; one line.
     pub fn read(&self, before: Option<&Snapshot>) -> anyhow::Result<Snapshot> {
         let mut reading = Reading { client: Client::connect(&self.protocol, &self.place)? };
-        reading.client.limit_waits()?;
+        reading.client.limit_waits(PATIENCE)?;
         match self.kind {
             DatabaseKind::MySql => reading.mysql(),
             DatabaseKind::Postgres => reading.postgres(before.and_then(|before| before.sessions)),
             DatabaseKind::Redis => reading.redis(),
         }
     }
+
+    /// Looks at the sessions of the server once per second from `zero` on, over a connection of its own. `None` for a
+    /// server without sessions that wait for each other.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub fn sample(&self, zero: Nanos, digest: DigestOf) -> io::Result<Option<Sampling>> {
+        let (first, locks) = match self.kind {
+            DatabaseKind::MySql => (MYSQL.len(), [0, 1]),
+            // One text for all versions.
+            DatabaseKind::Postgres => (POSTGRES.len(), [0, 0]),
+            DatabaseKind::Redis => return Ok(None),
+        };
+        let index = |at: usize| (first + at) as StatementIndex;
+        let questions = Questions { locks: locks.map(index), states: index(locks[1] + 1) };
+        let (kind, protocol, place) = (self.kind, Arc::clone(&self.protocol), self.place.clone());
+        Sampling::start(Looker { kind, protocol, place, questions, digest }, zero).map(Some)
+    }
 }
+
+/// How long the server may take for its counters.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Names of `SHOW GLOBAL STATUS`, without those that are no counters of a load.
 const MYSQL: [&str; 4] = [
@@ -290,7 +315,7 @@ pub fn between(before: &Snapshot, after: &Snapshot) -> ServerAccount {
     statements.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.text.cmp(&b.text)));
     statements.truncate(MOST_KEPT);
     let counters = after.counters.iter().filter_map(change).collect();
-    ServerAccount { counters, statements, missing: after.missing.clone() }
+    ServerAccount { counters, statements, sessions: None, missing: after.missing.clone() }
 }
 
 /// The account of a server that could not be read.

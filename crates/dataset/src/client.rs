@@ -73,9 +73,9 @@ impl<P: Protocol<Journey = Task>> Client<P> {
         Ok(client)
     }
 
-    /// Ends waits for a response after a while, as those for a login: for statements that take no time.
-    pub(crate) fn limit_waits(&self) -> io::Result<()> {
-        self.socket.set_patience(Some(PATIENCE))
+    /// Ends waits for a response after so long: for statements that take no time.
+    pub(crate) fn limit_waits(&self, patience: Duration) -> io::Result<()> {
+        self.socket.set_patience(Some(patience))
     }
 
     /// Executes one statement, and returns the first row of its result; empty if it has none.

@@ -9,10 +9,12 @@ mod client;
 pub mod keys;
 mod load;
 mod oltp;
+mod sampling;
 mod script;
 pub mod tpcb;
 
 pub use client::Client;
 pub use load::{Loaded, Progress, clean, prepare};
 pub use oltp::{Part, parts};
+pub use sampling::{DigestOf, Sampling};
 pub use script::Tasks;

@@ -1,13 +1,15 @@
 //! What a database server counted during a run, by its own account.
 
-use record::document::ServerAccount;
+use record::document::{LockWait, SampledSessions, ServerAccount};
 use units::Nanos;
 
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Table, Value, phrase};
 
-/// The most counters and statements that are shown; the record has all.
+/// The most counters, statements, waits and states that are shown; the record has all.
 const COUNTERS_SHOWN: usize = 24;
 const STATEMENTS_SHOWN: usize = 10;
+const LOCKS_SHOWN: usize = 5;
+const STATES_SHOWN: usize = 8;
 
 /// The counters that changed, the most interesting first, and the statements.
 pub(crate) fn section(account: &ServerAccount) -> Section {
@@ -31,11 +33,76 @@ pub(crate) fn section(account: &ServerAccount) -> Section {
     if !account.statements.is_empty() {
         blocks.push(Block::Table(statements(account)));
     }
+    blocks.extend(account.sessions.iter().flat_map(sessions));
     for fact in &account.missing {
         let text = phrase!("{what} ({why})", what = fact.what.as_str(), why = fact.why.as_str());
         blocks.push(Block::labelled(Role::Text, "not reported by the server:", text));
     }
     Section::new("server_account", blocks)
+}
+
+/// Who held the locks that others waited for, and what sessions did.
+fn sessions(sampled: &SampledSessions) -> Vec<Block> {
+    let mut blocks: Vec<Block> = sampled.locks.iter().take(LOCKS_SHOWN).map(lock_wait).collect();
+    if !sampled.locks.is_empty() {
+        let looks = phrase!(
+            "looked at every {period}, {looks} times: shorter waits are seen by chance, `parallax watch` sees all",
+            period = Nanos(sampled.period_ns),
+            looks = Value::Count(sampled.looks)
+        );
+        let more = (sampled.locks.len().saturating_sub(LOCKS_SHOWN) as u64).saturating_add(sampled.left_out);
+        let text = match more {
+            0 => looks,
+            more => looks.then("; ", phrase!("{more} more waits", more = Value::Count(more))),
+        };
+        blocks.push(Block::labelled(Role::Text, "locks", text));
+    }
+    let mut states: Vec<(&String, &u64)> = sampled.states.iter().collect();
+    states.sort_by_key(|(state, count)| (std::cmp::Reverse(**count), *state));
+    let states = states.into_iter().take(STATES_SHOWN).map(|(state, count)| {
+        let per_look = *count as f64 / sampled.looks.max(1) as f64;
+        phrase!("{state} {sessions}", state = state.as_str(), sessions = Value::Number(per_look))
+    });
+    let text = Phrase::join(states, ", ");
+    if !sampled.states.is_empty() {
+        blocks.push(Block::labelled(Role::Text, "sessions on average, by what they did", text));
+    }
+    blocks
+}
+
+/// `UPDATE … waited for at least 2.9 s for a lock of connection 12, which was idle in its transaction …`.
+fn lock_wait(wait: &LockWait) -> Block {
+    let mut text = phrase!(
+        "{waiter} waited {longest} and longer for a lock of connection {owner}",
+        waiter = wait.waiter.as_str(),
+        longest = Nanos(wait.longest_ns),
+        owner = Value::Id(wait.owner_connection)
+    );
+    if let Some(object) = &wait.object {
+        text = text.then(" on ", phrase!("{object}", object = object.as_str()));
+    }
+    text = text.then(", ", match (&wait.owner, wait.owner_is_idle) {
+        (Some(owner), true) => phrase!(
+            "which was idle in its transaction of {age} after {owner}",
+            age = Nanos(wait.transaction_ns),
+            owner = owner.as_str()
+        ),
+        (Some(owner), false) => phrase!(
+            "which executed {owner} in its transaction of {age}",
+            owner = owner.as_str(),
+            age = Nanos(wait.transaction_ns)
+        ),
+        (None, _) => phrase!(
+            "whose transaction lasted {age} and whose statement the server does not tell (MySQL, MariaDB: \
+             performance_schema with events_statements_current)",
+            age = Nanos(wait.transaction_ns)
+        ),
+    });
+    if wait.sessions > 1 {
+        text =
+            text.then("; ", phrase!("{sessions} at once", sessions = Value::items(wait.sessions, "session")));
+    }
+    Block::labelled(Role::Warning, "lock", text)
 }
 
 /// What a user looks for first comes first: statements, then the storage engine, then the rest.

@@ -18,7 +18,7 @@ mod host;
 mod verdict;
 mod version;
 
-pub use account::{CounterChange, ServerAccount, StatementAccount};
+pub use account::{CounterChange, LockWait, SampledSessions, ServerAccount, StatementAccount};
 pub use before::{IdleFacts, WarmUpFacts};
 pub use codes::{CheckSample, CodeCount, TextCodeCount};
 pub(crate) use envelope::envelope_of;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use audit::{Evidence, audit};
+use dataset::Sampling;
 use dataset::account::{Accountant, Snapshot};
 use engine::{
     Controls, Finished, Keeping, Listener, Order, Place, Prepared, RunError, RunPlan, Started, WarmUp,
@@ -130,6 +131,7 @@ fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedR
         prepared,
         accountant,
         counted: None,
+        sampling: None,
         folder,
         environment,
         writer: None,
@@ -172,6 +174,8 @@ struct Keeper<'a> {
     accountant: Option<Accountant>,
     /// What it had counted before the run.
     counted: Option<anyhow::Result<Snapshot>>,
+    /// Looks at its sessions during the run.
+    sampling: Option<Sampling>,
     /// Present from the run's zero on.
     writer: Option<FolderWriter>,
     environment: &'a Environment<'a>,
@@ -219,6 +223,7 @@ impl Listener for Keeper<'_> {
         self.document.time.started = timestamp(clock::wall() + offset).to_string();
         self.document.time.started_monotonic_ns = started.at.0;
         self.monitor.begin(started.at);
+        self.sample_sessions(started.at);
         self.document.host.limits = self.monitor.limits();
         self.document.host.missing = self.monitor.missing();
         if speaks_as_calibrated(&self.document) {
@@ -313,6 +318,16 @@ fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
 }
 
 impl Keeper<'_> {
+    fn sample_sessions(&mut self, zero: Nanos) {
+        let begin = |accountant: &Accountant| accountant.sample(zero, crate::statements::digest);
+        match self.accountant.as_ref().map(begin).transpose() {
+            Ok(sampling) => self.sampling = sampling.flatten(),
+            Err(error) => {
+                self.warnings.push(format!("--server-account: sessions are not looked at: {error}"))
+            }
+        }
+    }
+
     fn close(mut self, ended: Result<Finished, RunError>) -> CompletedRun {
         let interrupted = self.controls.is_stopped() && !self.unreachable;
         self.note_changes();
@@ -328,7 +343,7 @@ impl Keeper<'_> {
         };
         self.note_end(finished.as_ref());
         if let Some((accountant, before)) = self.accountant.take().zip(self.counted.take()) {
-            let (account, warning) = before::counted(&accountant, before);
+            let (account, warning) = before::counted(&accountant, before, self.sampling.take());
             self.document.server_account = Some(account);
             self.warnings.extend(warning);
         }

@@ -9,6 +9,7 @@ mod document;
 mod escape;
 mod format;
 mod journey;
+pub mod pgbench;
 mod place;
 mod plan;
 mod pointer;

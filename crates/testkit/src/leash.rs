@@ -46,8 +46,12 @@ impl Leash {
 
     /// Waits until somebody listens on `port` of the loopback address.
     pub fn wait_for(&mut self, port: u16) {
-        let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-        let ready = wait::until(START, || self.has_ended() || listens());
+        self.wait_until(|| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
+    }
+
+    /// Waits until it is ready by this.
+    pub fn wait_until(&mut self, is_ready: impl Fn() -> bool) {
+        let ready = wait::until(START, || self.has_ended() || is_ready());
         assert!(ready && !self.has_ended(), "the server does not start; {}", self.output());
     }
 

@@ -1,12 +1,17 @@
-//! `--server-account`: the record has what the server counted, and what it does not offer is named with its remedy.
+//! `--server-account`: the record has what the server counted and who held its locks, and what it does not offer is named
+//! with its remedy.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use units::Nanos;
 
 use crate::support::mariadb::Mariadb;
 use crate::support::postgres::Postgres;
 use crate::support::redis::Redis;
-use crate::support::run::{Run, drive};
-use crate::support::turn;
+use crate::support::run::{Run, drive, number, start};
+use crate::support::{turn, wait};
 
 /// By how much a counter of the server changed.
 fn change(run: &Run, name: &str) -> i64 {
@@ -100,4 +105,141 @@ fn redis_accounts_for_its_commands() {
     assert_eq!(change(&run, "db0_keys"), 1);
     // Two connections, and the one that reads.
     assert_eq!(change(&run, "total_connections_received"), 3);
+}
+
+/// A connection that has locked the row 1 of the table `locked`, and is idle in its transaction until it is released.
+struct Holder {
+    client: Child,
+}
+
+impl Holder {
+    /// By a client that executes each line that it is sent.
+    fn lock(mut command: Command, is_locked: impl Fn() -> bool) -> Holder {
+        let client =
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut holder = Holder { client };
+        holder.say("BEGIN; SELECT v FROM locked WHERE id = 1 FOR UPDATE;\n");
+        assert!(wait::until(Nanos::from_secs(10), is_locked), "the row is not locked");
+        holder
+    }
+
+    fn say(&mut self, text: &str) {
+        self.client.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Ends the transaction and the connection.
+    fn release(mut self) {
+        self.say("COMMIT;\n");
+        drop(self.client.stdin.take());
+        self.client.wait().unwrap();
+    }
+}
+
+const CHANGE: &str = "UPDATE locked SET v = v + 1 WHERE id = 1";
+
+/// Statements that wait for the row while `holder` has it for three seconds: what is recorded, and the longest response.
+fn waited(url: &str, password: &str, holder: Holder) -> (Run, Value) {
+    let load =
+        ["--password-file", password, "-c", "1", "-n", "3", "--server-account", "--query", CHANGE, url];
+    let running = start(&load);
+    running.wait_for_record();
+    wait::until(Nanos::from_secs(3), || false);
+    holder.release();
+    the_lock(running.finish())
+}
+
+/// The only lock that was waited for.
+fn the_lock(run: Run) -> (Run, Value) {
+    assert_eq!(run.reported(), ["ok - 3"], "{}", run.stderr);
+    let locks = run.json["server_account"]["sessions"]["locks"].as_array().cloned().unwrap_or_default();
+    let [lock] = locks.as_slice() else { panic!("{}", run.json["server_account"]) };
+    let lock = lock.clone();
+    (run, lock)
+}
+
+/// If this fails, a report names nobody, or the wrong statement, for a lock that everybody waits for.
+#[track_caller]
+fn check_lock(url: &str, password: &str, holder: Holder, owner: Option<&str>) {
+    let (run, lock) = waited(url, password, holder);
+    assert_eq!(lock["owner"].as_str(), owner, "{lock}");
+    assert_eq!((&lock["owner_is_idle"], &lock["sessions"]), (&Value::from(true), &Value::from(1)));
+    check_wait(&run, &lock);
+}
+
+/// The wait is that of the client, and the statement is that which waited.
+#[track_caller]
+fn check_wait(run: &Run, lock: &Value) {
+    assert_eq!(lock["waiter"], "update locked set v = v + ? where id = ?");
+    let longest = number(lock, "/longest_ns");
+    let truth = run.json["results"]["response"]["max_ns"].as_u64().unwrap();
+    // The end of the wait lies between two looks, and a look may be late.
+    assert!(longest <= truth && truth - longest < 2_000_000_000, "{longest} of {truth}");
+    let said = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("for a lock of connection"), "{}", run.stdout);
+}
+
+/// Without a lock.
+#[track_caller]
+fn check_no_lock(url: &str, password: &str) {
+    let load = ["--password-file", password, "-c", "4", "-r", "50/s", "-d", "2500ms", "--server-account"];
+    let run = drive(&[&load[..], &["--query", "SELECT v FROM locked WHERE id = 1", url]].concat());
+    let sessions = &run.json["server_account"]["sessions"];
+    assert_eq!((number(sessions, "/looks"), &sessions["locks"]), (2, &Value::Null), "{sessions}");
+}
+
+#[test]
+fn mariadb_says_who_held_a_lock() {
+    let _turn = turn::together();
+    let server = Mariadb::start(None);
+    let (password, url) = (server.password_file(), server.url(""));
+    server.ask("CREATE TABLE app.locked (id INT PRIMARY KEY, v INT); INSERT INTO app.locked VALUES (1, 0)");
+    let socket = format!("--socket={}", server.socket());
+    let hold = "BEGIN; SELECT v FROM app.locked WHERE id = 1 FOR UPDATE; DO SLEEP(60)";
+    let mut client = Command::new("mariadb");
+    client.args(["--no-defaults", "--user=root", "--skip-ssl", &socket, "-e", hold]);
+    let mut client = client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let owner = || {
+        let rows = server.ask("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO = 'DO SLEEP(60)'");
+        rows.trim().parse::<u64>().ok()
+    };
+    assert!(wait::until(Nanos::from_secs(10), || owner().is_some()), "the row is not locked");
+    let id = owner().unwrap();
+    let load =
+        ["--password-file", &password, "-c", "1", "-n", "3", "--server-account", "--query", CHANGE, &url];
+    let running = start(&load);
+    running.wait_for_record();
+    wait::until(Nanos::from_secs(3), || false);
+    server.ask(&format!("KILL {id}"));
+    client.wait().unwrap();
+    let (run, lock) = the_lock(running.finish());
+    check_wait(&run, &lock);
+    assert_eq!((&lock["owner"], &lock["owner_is_idle"]), (&Value::from("do sleep(?)"), &Value::from(false)));
+    assert_eq!(lock["owner_connection"], id);
+    check_no_lock(&url, &password);
+}
+
+#[test]
+fn postgres_says_who_held_a_lock() {
+    let _turn = turn::together();
+    let server = Postgres::start(None);
+    let (password, url) = (server.password_file(), server.url(""));
+    server.ask("CREATE TABLE locked (id INT PRIMARY KEY, v INT)");
+    server.ask("INSERT INTO locked VALUES (1, 0)");
+    let mut client = Command::new("psql");
+    client.args([
+        "-X",
+        "-q",
+        "-U",
+        "postgres",
+        "-h",
+        &server.sockets(),
+        "-p",
+        &server.port.to_string(),
+        "-d",
+        "app",
+    ]);
+    let locks = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'";
+    let holder = Holder::lock(client, || server.ask(locks).trim() == "1");
+    check_lock(&url, &password, holder, Some("select v from locked where id = ? for update"));
+    check_no_lock(&url, &password);
 }

@@ -1,6 +1,7 @@
 //! What precedes a run and how its connections are opened, by the servers' own counts; and the tables and keys of
 //! `tpcb-like` and `redis-get-set`.
 
+use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -120,6 +121,24 @@ fn idle_connections_that_the_server_refuses_are_named_in_one_line() {
     );
 }
 
+/// A script of pgbench that moves money, 50 times: both statements of a transaction have the same account and sum.
+fn run_script(password: &str, url: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let [script, scenario] = ["move.sql", "move.toml"].map(|name| folder.path().join(name));
+    let text = "\\set aid random(1, 100000 * :scale)\n\\set delta random(-5000, 5000)\nBEGIN;
+        UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+        INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, :aid, :delta, CURRENT_TIMESTAMP);
+        COMMIT;\n";
+    fs::write(&script, text).unwrap();
+    let mut command = Command::new(binary::parallax());
+    command.args(["scenario", "from-pgbench", script.to_str().unwrap(), "--scale", "2", "--url", url]);
+    let made = command.stdin(Stdio::null()).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    fs::write(&scenario, made.stdout).unwrap();
+    let run = drive(&["-c", "1", "-n", "50", "--password-file", password, scenario.to_str().unwrap()]);
+    assert_eq!(run.ended("ok"), 200, "{:?} {}", run.reasons(), run.stderr);
+}
+
 /// What `prepare --workload tpcb-like` must do with any server: `ask` executes a statement and returns its result.
 fn check_tpcb(password: &str, url: &str, ask: &dyn Fn(&str) -> String) {
     ask("CREATE TABLE pgbench_extra (a INT)");
@@ -145,6 +164,8 @@ fn check_tpcb(password: &str, url: &str, ask: &dyn Fn(&str) -> String) {
     assert_eq!(count("pgbench_history"), "50");
     let sums = "SELECT SUM(abalance) - (SELECT SUM(delta) FROM pgbench_history) FROM pgbench_accounts";
     assert_eq!(ask(sums).trim(), "0");
+    run_script(password, url);
+    assert_eq!((count("pgbench_history"), ask(sums).trim()), ("100".to_owned(), "0"));
     ask("DELETE FROM pgbench_accounts WHERE aid = 7");
     let (code, _, errors) = parallax(password, &prepare);
     assert_eq!(code, Some(1));

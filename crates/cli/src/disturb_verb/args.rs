@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use units::{Bytes, Nanos, Rate, parse_count};
 
-use crate::cpu_list::{CpuList, cpu_list};
+use host::{CpuList, cpu_list};
 
 /// Disturb a process, a CPU, memory, a disk or a network on a known schedule.
 ///

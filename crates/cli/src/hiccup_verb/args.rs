@@ -14,7 +14,7 @@ use run::observe::hiccup::{HiccupLength, HiccupSpec};
 use rustix::thread::sched_getaffinity;
 use units::Nanos;
 
-use crate::cpu_list::{CpuList, cpu_list};
+use host::{CpuList, cpu_list};
 
 /// Measure scheduling stalls: one thread per CPU sleeps and records how late it wakes up.
 ///

@@ -18,7 +18,9 @@ use crate::counters::{Missing, cpu_pressure, stolen_of};
 /// The accounts at one moment; `None` if the kernel does not keep one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// When they were read, on the monotonic clock.
+    /// When their reading began and had ended, on the monotonic clock. In between, a quota may stop the reader for long:
+    /// they are at least as new as the one, and at least as old as the other.
+    pub began: Nanos,
     pub at: Nanos,
     /// How long CPU quotas stopped this process's control groups since boot.
     pub throttled: Option<Nanos>,
@@ -90,7 +92,7 @@ impl Accounts {
 fn around(slices: [&[Sample]; 2], from: Nanos, until: Nanos) -> Option<(Sample, Sample)> {
     let all = || slices.into_iter().flatten();
     let before = all().take_while(|sample| sample.at <= from).last().or_else(|| all().next())?;
-    let after = all().find(|sample| sample.at >= until).or_else(|| all().last())?;
+    let after = all().find(|sample| sample.began >= until).or_else(|| all().last())?;
     Some((before.clone(), after.clone()))
 }
 
@@ -119,12 +121,12 @@ impl Shared {
     }
 
     fn read(&self) -> Sample {
+        let began = clock::now();
         let throttled = self.quota.as_ref().and_then(Quota::read).map(|throttled| throttled.time);
         let stat = fs::read_to_string("/proc/stat").ok();
         let stolen = stat.and_then(|text| stolen_of(&text));
         let pressure = cpu_pressure().ok();
-        // Timestamped last: the accounts are at least as old.
-        Sample { at: clock::now(), throttled, stolen, pressure }
+        Sample { began, at: clock::now(), throttled, stolen, pressure }
     }
 }
 
@@ -139,7 +141,12 @@ mod tests {
 
     #[test]
     fn a_stall_is_between_two_samples() {
-        let at = |ms| Sample { at: Nanos::from_millis(ms), ..Sample::default() };
+        let read = |began, at| Sample {
+            began: Nanos::from_millis(began),
+            at: Nanos::from_millis(at),
+            ..Sample::default()
+        };
+        let at = |ms| read(ms, ms);
         let all = [at(0), at(50), at(100), at(150)];
         let find = |from, until| {
             let (before, after) =
@@ -152,6 +159,11 @@ mod tests {
         // After the last sample: what is known so far.
         assert_eq!(find(160, 200), (150, 150));
         assert_eq!(around([&[], &[]], Nanos::ZERO, Nanos::ZERO), None);
+        // A quota stopped the reader with old accounts in its hands, until after the stall.
+        let stopped = [at(0), read(50, 131), at(150)];
+        let (before, after) =
+            around([&stopped, &[]], Nanos::from_millis(51), Nanos::from_millis(130)).unwrap();
+        assert_eq!((before, after), (at(0), at(150)));
     }
 
     #[test]

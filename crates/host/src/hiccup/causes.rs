@@ -80,6 +80,7 @@ mod tests {
     fn causes(length: u64, queued: u64, (throttled, stolen): (u64, u64), continued: &[Nanos]) -> Causes {
         let stall = wake(ms(1_000), ms(1_000 + length), ms(1), Some(ms(queued)));
         let sample = |at, throttled, stolen| Sample {
+            began: ms(at),
             at: ms(at),
             throttled: Some(ms(throttled)),
             stolen: Some(vec![(0, ms(99)), (1, ms(stolen))]),

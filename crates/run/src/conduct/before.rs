@@ -1,5 +1,6 @@
 //! What precedes a run's zero besides the run itself: idle connections, and what the server had counted.
 
+use dataset::Sampling;
 use dataset::account::{self, Accountant, Snapshot};
 use engine::IdleConnections;
 use record::document::{IdleFacts, ServerAccount};
@@ -19,19 +20,27 @@ pub(super) fn accountant(prepared: &PreparedRun) -> anyhow::Result<Option<Accoun
     Accountant::new(kind, plan.clone(), prepared.plan.peers[0].place.clone()).map(Some)
 }
 
-/// What the server counted since `before`, and why that is not known.
+/// What the server counted since `before`, and why that is not known; and its sessions meanwhile.
 pub(super) fn counted(
     accountant: &Accountant,
     before: anyhow::Result<Snapshot>,
+    sampling: Option<Sampling>,
 ) -> (ServerAccount, Option<String>) {
+    // Its own connection is closed before the server's are counted.
+    let sampled = sampling.map(Sampling::finish);
     let account = before.and_then(|before| Ok(account::between(&before, &accountant.read(Some(&before))?)));
-    match account {
+    let (mut account, warning) = match account {
         Ok(account) => (account, None),
         Err(error) => {
             let why = format!("{error:#}");
             (account::unread(why.clone()), Some(format!("--server-account: {why}")))
         }
+    };
+    if let Some((sessions, missing)) = sampled {
+        account.sessions = (sessions.looks > 0).then_some(sessions);
+        account.missing.extend(missing);
     }
+    (account, warning)
 }
 
 /// What the record has of idle connections; `None` if there are none.

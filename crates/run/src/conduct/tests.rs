@@ -123,6 +123,7 @@ fn a_run_that_broke_says_so_in_its_record() {
     let mut keeper = Keeper {
         accountant: None,
         counted: None,
+        sampling: None,
         document: opening_document(&prepared, BTreeMap::new(), &Environment::none()),
         thresholds: &prepared.thresholds,
         sinks: Sinks::open(&prepared.sinks).unwrap(),

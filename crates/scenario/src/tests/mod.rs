@@ -3,6 +3,7 @@
 mod formats;
 mod journeys;
 mod mistakes;
+mod pgbench;
 mod reading;
 mod transactions;
 

@@ -127,11 +127,15 @@ impl Progress {
     }
 
     /// The watch ends. `requests` have no response, and were dropped: if nothing else was missed, it is not known whether
-    /// their responses were lost.
+    /// their responses were lost. Those in bytes that were not captured are known by these bytes alone.
     pub fn finish(&mut self, had_hole: bool, requests: u64, missed: &mut Missed) {
         if !had_hole {
             self.has_hole = false;
-            missed.under_way += requests;
+            let read = self.read.since(self.complete.unwrap_or_default());
+            let of = |density: &Both<Density>| density.estimate(u64::from(read.turns), read.bytes);
+            let estimate = of(&self.density).or_else(|| of(&missed.density));
+            let estimated = estimate.map_or(0, |estimate| estimate.requests.ceil() as u64);
+            missed.under_way += requests.max(estimated);
         }
     }
 
@@ -317,6 +321,31 @@ mod tests {
         let all: u64 = turns.iter().map(|turn| turn.len() as u64).sum();
         let (seen, missed, unseen) = connection(&turns, |n| n > 100 && (n / 50) % 2 == 0);
         assert_eq!(missed.estimate(unseen), Some(MissedRequests { requests: all - seen, margin: 0 }));
+    }
+
+    /// If this fails, the margin is too narrow when the last responses of a connection are lost and its last requests were
+    /// longer than what is captured of a read.
+    #[test]
+    fn requests_under_way_are_known_by_their_bytes() {
+        let turns = [&[36_u64; 512][..]; 100];
+        let (mut missed, mut progress) = (Missed::default(), Progress::default());
+        let mut so_far = SoFar::default();
+        for requests in turns {
+            progress.moved(true, requests.iter().sum(), None, &mut missed);
+            so_far.turns += 1;
+            for length in requests {
+                let began = so_far.bytes;
+                so_far.bytes += length;
+                progress.served(began, so_far, &mut missed);
+            }
+        }
+        progress.moved(true, 512 * 36, None, &mut missed);
+        // Of the last turn, 28 requests were captured.
+        progress.finish(false, 28, &mut missed);
+        assert_eq!(missed.under_way, 512);
+        progress.end(None, &mut missed);
+        let unseen = Unseen { events: 1, turns: 0, bytes: 0 };
+        assert_eq!(missed.estimate(unseen), Some(MissedRequests { requests: 0, margin: 512 }));
     }
 
     #[test]

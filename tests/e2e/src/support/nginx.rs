@@ -1,7 +1,7 @@
 //! Debian's nginx with a separate configuration, and its access log as the other side of a run.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -82,12 +82,17 @@ impl Nginx {
 
 /// The body of `path` over HTTP/1.0, which has no chunks: everything up to the close.
 pub fn fetch(port: u16, path: &str) -> Vec<u8> {
-    let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-    write!(connection, "GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n").unwrap();
+    try_fetch(port, path).unwrap()
+}
+
+/// The same of a server that may not respond yet.
+pub fn try_fetch(port: u16, path: &str) -> io::Result<Vec<u8>> {
+    let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    write!(connection, "GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")?;
     let mut answer = Vec::new();
-    connection.read_to_end(&mut answer).unwrap();
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-    answer.split_off(head + 4)
+    connection.read_to_end(&mut answer)?;
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    Ok(answer.split_off(head.ok_or(io::ErrorKind::UnexpectedEof)? + 4))
 }
 
 /// Whether this host has the IPv6 loopback address.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 use super::leash::Leash;
-use super::nginx::fetch;
+use super::nginx::try_fetch;
 use super::{binary, port};
 
 /// The environment's interpreter.
@@ -58,9 +58,8 @@ impl Httpbin {
         command.extend(["--worker-class", "gthread", "--threads", "8", "--keep-alive", "75"]);
         command.extend(["--chdir", folder.path().to_str().unwrap(), "httpbin:app"]);
         let mut process = Leash::start(&command, &folder.path().join("gunicorn.log"));
-        process.wait_for(port);
         // gunicorn listens before its worker has loaded the application.
-        fetch(port, "/get");
+        process.wait_until(|| try_fetch(port, "/get").is_ok());
         Httpbin { _process: process, _folder: folder, port }
     }
 

@@ -32,8 +32,11 @@ fn nginx_requests_are_those_of_its_log_in_http_1_and_2_with_tls_and_without() {
         &["nginx", "-e", &errors, "-p", &prefix, "-c", &file],
         &folder.path().join("output.log"),
     );
+    // It listens before it writes this.
+    let pid = || fs::read_to_string(path("nginx.pid")).unwrap_or_default();
+    process.wait_until(|| pid().ends_with('\n'));
     process.wait_for(secure);
-    let pid = fs::read_to_string(path("nginx.pid")).unwrap();
+    let pid = pid();
     let before = lines(&path("access.log"));
     let watching = Watching::start(&["-p", pid.trim(), "--tls"]);
     let number = times(1_000);
