@@ -2,9 +2,14 @@
 
 use std::hint::black_box;
 
+/// Long enough that the loops around it take no time: of a short one, a CPU takes the interrupt of a sample after it.
 #[inline(always)]
-fn mix(number: u64) -> u64 {
-    number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+fn mix(mut number: u64) -> u64 {
+    for _ in 0..16 {
+        number = (number ^ number >> 29).wrapping_mul(6_364_136_223_846_793_005);
+        number = number.wrapping_add(1_442_695_040_888_963_407);
+    }
+    number
 }
 
 // Each adds something else: the compiler would make one function of two that are the same.
