@@ -226,19 +226,21 @@ def slow_worker(binary):
         return drive.ended()
 
 
-# The fault, the finding that has to name it, what has to stand in that, and the finding that shows that the host had the
-# same fault elsewhere: a trial with that one misses nothing, and is repeated.
+def stolen(series):
+    """Whether the hypervisor took time of this host in a full second, by the raw figures: from whom is not known."""
+    full = [second for second in series if second["length_ns"] >= 900_000_000]
+    return any(second.get("host", {}).get("steal_ns", 0) > second["length_ns"] // 100 for second in full)
+
+
+# The fault, the finding that has to name it, what has to stand in that, and what shows that others had the same fault.
 FAULTS = {
     "cpu_hog": (cpu_hog, "run_queue", "worker 0", None),
     "cpu_quota": (cpu_quota, "cpu_quota", "quota", None),
     "descriptors": (descriptors, "descriptors", "out of file descriptors", None),
     "ports": (ports, "ports", "no local port was left", None),
     "stop": (stop, "client_stall", "whole load generator or its host", None),
-    "slow_worker": (slow_worker, "slow_worker", "worker 1 was", "steal"),
+    "slow_worker": (slow_worker, "slow_worker", "worker 1 was", stolen),
 }
-
-# Trials that do not count are repeated, up to so many times those that are asked for.
-MOST = 5
 
 
 def is_found(document, check, text):
@@ -286,13 +288,14 @@ def main():
     os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(20))
     if len(CPUS) < 2:
         sys.exit("two cores are needed: one for the client, one for the server")
-    for fault, (run, check, text, disturbance) in FAULTS.items():
+    for fault, (run, check, text, is_elsewhere) in FAULTS.items():
         if args.only in (None, fault):
             found, others, done, repeats = 0, {}, 0, 0
-            while done < args.trials and repeats < args.trials * (MOST - 1):
-                document, _ = run(args.parallax)
+            while done < args.trials:
+                document, series = run(args.parallax)
                 hit = is_found(document, check, text)
-                if not hit and disturbance in names(document):
+                # As often as there are trials: with more, an audit that finds half would pass on a host that is never quiet.
+                if not hit and is_elsewhere and repeats < args.trials and is_elsewhere(series):
                     repeats += 1
                     continue
                 done += 1
@@ -305,8 +308,8 @@ def main():
             if args.misses is not None and args.trials - found > args.misses:
                 failed.append(fault)
     if args.only in (None, "quiet"):
-        alarms, repeats, done = 0, 0, 0
-        while done < args.trials and repeats < args.trials * MOST:
+        alarms, repeats, done, most = 0, 0, 0, args.trials * 5
+        while done < args.trials and repeats < most:
             document, series = quiet(args.parallax)
             if shown := unrest(series):
                 repeats += 1

@@ -139,13 +139,14 @@ def postgres_cases(args):
         measured(postgres.pgbench("-i", "-q"))
         scenario = Path(folder, "select.toml")
         scenario.write_text(SELECT.format(url=postgres.url(), rows=ROWS), encoding="utf-8")
-        select = by_drive(args, None, ["--scenario", str(scenario)])
+        select = by_drive(args, str(scenario), [])
         both(Case("PostgreSQL, select / pgbench -S -M prepared", select, by_pgbench(args, postgres, ["-S"])), args)
         tpcb = by_drive(args, postgres.url(), ["--workload", "tpcb-like", "--rows", str(ROWS)], journeys=True)
         both(Case("PostgreSQL, tpcb-like / pgbench -M prepared", tpcb, by_pgbench(args, postgres, [])), args)
 
 
 def redis_cases(args):
+    args.floor = built("reactor", "floor")
     with server(Redis) as redis:
         for pipeline in (1, 16):
             options = ["--command", "GET key:__rand_int__", "--pipeline", str(pipeline)]
@@ -174,7 +175,6 @@ def main():
     if unknown:
         sys.exit(f"{', '.join(sorted(unknown))}: they are {', '.join(CASES)}")
     args.parallax = args.parallax or built()
-    args.floor = built("reactor", "floor")
     for name in args.servers or CASES:
         CASES[name](args)
 

@@ -1,4 +1,4 @@
-"""MariaDB, PostgreSQL and Redis in temporary directories, for the benchmarks; each ends with its `with` block."""
+"""MariaDB, PostgreSQL and Redis in temporary directories, for the benchmarks; each is stopped at the end of its `with` block."""
 import glob
 import os
 import shutil
@@ -14,7 +14,9 @@ from processes import SERVER_CORE, free_port, pinned
 
 
 class Server:
-    """One that listens on a port and a Unix domain socket of its own."""
+    """A process with a directory and a port that no other server has."""
+
+    ENDS_BY = signal.SIGTERM
 
     def __init__(self, folder):
         self.folder, self.port, self.process = folder, free_port(), None
@@ -31,12 +33,13 @@ class Server:
                 return ready()
             except subprocess.CalledProcessError:
                 time.sleep(0.1)
+        self.stop()
         sys.exit(f"{command[0]} does not start: {Path(self.folder, 'log').read_text(encoding='utf-8')[-600:]}")
 
     def stop(self):
         if self.process is None:
             return
-        self.process.send_signal(signal.SIGINT if isinstance(self, Postgres) else signal.SIGTERM)
+        self.process.send_signal(self.ENDS_BY)
         try:
             self.process.wait(60)
         except subprocess.TimeoutExpired:
@@ -48,14 +51,13 @@ class Mariadb(Server):
         super().__init__(folder)
         self.socket = folder + "/socket"
         data = f"--datadir={folder}/data"
-        if not os.path.exists(folder + "/data"):
-            install = ["mariadb-install-db", "--no-defaults", "--user=root", "--skip-test-db", data]
-            install.append("--auth-root-authentication-method=normal")
-            subprocess.run(install, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        install = ["mariadb-install-db", "--no-defaults", "--user=root", "--skip-test-db", data]
+        install.append("--auth-root-authentication-method=normal")
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         command = ["mariadbd", "--no-defaults", "--user=root", data, f"--socket={self.socket}"]
         command += [f"--port={self.port}", "--bind-address=127.0.0.1", f"--pid-file={folder}/pid", *more]
         self.begin(command, lambda: self.ask("SELECT 1"), core)
-        self.ask("CREATE DATABASE IF NOT EXISTS sbtest; CREATE USER IF NOT EXISTS app@'%'; GRANT ALL ON sbtest.* TO app@'%'")
+        self.ask("CREATE DATABASE sbtest; CREATE USER app@'%'; GRANT ALL ON sbtest.* TO app@'%'")
 
     def ask(self, statement):
         command = ["mariadb", "--no-defaults", "--user=root", f"--socket={self.socket}", "-N", "-B"]
@@ -70,6 +72,9 @@ class Mariadb(Server):
 
 
 class Postgres(Server):
+    # Without waiting for its clients.
+    ENDS_BY = signal.SIGINT
+
     def __init__(self, folder, *more, core=None):
         super().__init__(folder)
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
@@ -117,7 +122,7 @@ class Redis(Server):
 
 @contextmanager
 def server(kind, *more, core=SERVER_CORE):
-    """One of the three, in a directory of its own, with these options."""
+    """One of the three, with these options, in a new directory."""
     folder = tempfile.mkdtemp(prefix="bench-")
     started = None
     try:

@@ -73,10 +73,10 @@ def measured(command, core=CLIENT_CORE):
     return text, usage.ru_utime + usage.ru_stime
 
 
-def drive(parallax, options, url=None, prefix=(), core=CLIENT_CORE):
-    """Runs `parallax drive` with one worker, the URL left out where a scenario has it: its run.json and its CPU seconds."""
+def drive(parallax, options, url, prefix=(), core=CLIENT_CORE):
+    """Runs `parallax drive` with one worker, on a URL or a scenario file: its run.json and its CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        text, cpu = measured([*prefix, parallax, "drive", "-w", "1", *options, "--quiet", "--json", "-o", f"{folder}/run", *([url] if url else [])], core)
+        text, cpu = measured([*prefix, parallax, "drive", "-w", "1", *options, "--quiet", "--json", "-o", f"{folder}/run", url], core)
     return json.loads(text), cpu
 
 

@@ -1,4 +1,4 @@
-//! `parallax scenario`: checks a scenario file without running it, and creates a new one, also from scripts of pgbench.
+//! `parallax scenario`: checks a scenario file without running it, creates a new one, and converts pgbench scripts.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::environment::Process;
 use crate::exit::Exit;
 use crate::output::printed;
 
-/// Create, check or describe scenario files, also from scripts of pgbench.
+/// Create, check or describe scenario files, and convert pgbench scripts.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -44,7 +44,8 @@ enum What {
         #[arg(short = 'n', long, value_name = "N", default_value = "5")]
         journeys: u64,
     },
-    /// Print scripts of pgbench as a scenario: \set with numbers, random and its relatives, \sleep, and statements.
+    /// Convert pgbench scripts to a scenario file, on standard output. Takes \set with whole numbers and random functions,
+    /// \sleep, and statements; names the line of anything else.
     FromPgbench(FromPgbench),
     /// Print the JSON Schema of scenario files, for editors.
     Schema,
@@ -52,19 +53,19 @@ enum What {
 
 #[derive(Debug, clap::Args)]
 struct FromPgbench {
-    /// Script, and its weight in relation to the others.
+    /// pgbench script, with its weight relative to the others [default: 1].
     #[arg(value_name = "FILE[@WEIGHT]", value_hint = ValueHint::FilePath, required = true, value_parser = pgbench::weighted)]
     scripts: Vec<pgbench::PgbenchScript>,
 
-    /// Server and database.
+    /// URL of the server and database, without a password.
     #[arg(long, value_name = "URL", default_value = "postgres://postgres@127.0.0.1/postgres")]
     url: String,
 
-    /// The variable scale of the scripts.
+    /// Value of the variable :scale.
     #[arg(short = 's', long, value_name = "N", default_value = "1")]
     scale: u32,
 
-    /// Another variable of the scripts; repeat it for more.
+    /// Value of another variable; repeat it for more.
     #[arg(short = 'D', long, value_name = "NAME=NUMBER", value_parser = pgbench::variable)]
     define: Vec<(String, i64)>,
 

@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use units::Nanos;
 
 use crate::client::Client;
-use crate::sampling::{self, DigestOf, Looker, Questions, Sampling};
-use crate::script::{Task, Tasks};
+use crate::sampling::{self, DigestOf, Queries, Sampler, Sampling};
+use crate::script::Tasks;
 
 /// The most statements that are read, and the most that are kept.
 const MOST_READ: usize = 1_000;
@@ -31,6 +31,7 @@ pub struct Accountant {
     kind: DatabaseKind,
     protocol: Arc<Database<Tasks>>,
     place: Place,
+    digest: DigestOf,
 }
 
 /// What a server had counted at one moment.
@@ -45,12 +46,17 @@ pub struct Snapshot {
 }
 
 impl Accountant {
-    /// For the server at `place`, with the login of `plan`.
+    /// For the server at `place`, with the login of `plan`. Texts with values are replaced by their `digest`.
     ///
     /// # Errors
     ///
     /// For a login that cannot be sent.
-    pub fn new(kind: DatabaseKind, plan: ServerPlan, place: Place) -> anyhow::Result<Accountant> {
+    pub fn new(
+        kind: DatabaseKind,
+        plan: ServerPlan,
+        place: Place,
+        digest: DigestOf,
+    ) -> anyhow::Result<Accountant> {
         let texts = match kind {
             DatabaseKind::MySql => [&MYSQL[..], &sampling::MYSQL].concat(),
             DatabaseKind::Postgres => [&POSTGRES[..], &sampling::POSTGRES].concat(),
@@ -64,7 +70,7 @@ impl Accountant {
             result_bytes: 16 << 20,
             pipeline: 1,
         };
-        Ok(Accountant { kind, protocol: Arc::new(Database::new(Tasks { rows: 1 }, parts)?), place })
+        Ok(Accountant { kind, protocol: Arc::new(Database::new(Tasks { rows: 1 }, parts)?), place, digest })
     }
 
     /// Reads what the server has counted. With `before`, waits for sessions that were opened since then to end.
@@ -77,18 +83,20 @@ impl Accountant {
         reading.client.limit_waits(PATIENCE)?;
         match self.kind {
             DatabaseKind::MySql => reading.mysql(),
-            DatabaseKind::Postgres => reading.postgres(before.and_then(|before| before.sessions)),
+            DatabaseKind::Postgres => {
+                reading.postgres(before.and_then(|before| before.sessions), self.digest)
+            }
             DatabaseKind::Redis => reading.redis(),
         }
     }
 
-    /// Looks at the sessions of the server once per second from `zero` on, over a connection of its own. `None` for a
-    /// server without sessions that wait for each other.
+    /// Samples the sessions of the server once per second from `zero` on, over another connection. `None` for a server
+    /// without sessions that wait for each other.
     ///
     /// # Errors
     ///
     /// When no thread can be started.
-    pub fn sample(&self, zero: Nanos, digest: DigestOf) -> io::Result<Option<Sampling>> {
+    pub fn sample(&self, zero: Nanos) -> io::Result<Option<Sampling>> {
         let (first, locks) = match self.kind {
             DatabaseKind::MySql => (MYSQL.len(), [0, 1]),
             // One text for all versions.
@@ -96,9 +104,10 @@ impl Accountant {
             DatabaseKind::Redis => return Ok(None),
         };
         let index = |at: usize| (first + at) as StatementIndex;
-        let questions = Questions { locks: locks.map(index), states: index(locks[1] + 1) };
-        let (kind, protocol, place) = (self.kind, Arc::clone(&self.protocol), self.place.clone());
-        Sampling::start(Looker { kind, protocol, place, questions, digest }, zero).map(Some)
+        let queries = Queries { locks: locks.map(index), states: index(locks[1] + 1) };
+        let (protocol, place) = (Arc::clone(&self.protocol), self.place.clone());
+        let sampler = Sampler { kind: self.kind, protocol, place, queries, digest: self.digest };
+        Sampling::start(sampler, zero).map(Some)
     }
 }
 
@@ -123,14 +132,14 @@ const MYSQL: [&str; 4] = [
      DIGEST IS NOT NULL ORDER BY LAST_SEEN DESC LIMIT 1000) AS digests",
 ];
 
-/// The sessions of this account, its database, and its statements.
+/// The sessions of this account, its database, and its statements: those of others have no number unless it may read them.
 const POSTGRES: [&str; 3] = [
     "SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND backend_type = 'client backend'",
     "SELECT row_to_json(d) FROM pg_stat_database AS d WHERE datname = current_database()",
     "SELECT json_object_agg(id, json_build_array(text, calls, ms * 1000000, rows)) FROM (SELECT queryid || ':' || \
      userid || ':' || toplevel::text AS id, left(query, 300) AS text, calls, total_exec_time AS ms, rows FROM \
-     pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY calls \
-     DESC LIMIT 1000) AS statements",
+     pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND queryid IS \
+     NOT NULL ORDER BY calls DESC LIMIT 1000) AS statements",
 ];
 
 /// How often, and how long in all, sessions are waited for.
@@ -142,10 +151,9 @@ struct Reading {
 }
 
 impl Reading {
-    /// The one value of a query; empty if it is NULL or there is no row.
+    /// The one value of a query; empty if it is NULL.
     fn value(&mut self, statement: StatementIndex) -> anyhow::Result<String> {
-        let row = self.client.run(Task::Plain(statement))?;
-        Ok(row.into_iter().next().flatten().unwrap_or_default())
+        Ok(self.client.value(statement)?.unwrap_or_default())
     }
 
     fn object(&mut self, statement: StatementIndex) -> anyhow::Result<Map<String, Value>> {
@@ -170,7 +178,8 @@ impl Reading {
         Ok(snapshot)
     }
 
-    fn postgres(&mut self, sessions: Option<u64>) -> anyhow::Result<Snapshot> {
+    /// The server's texts of statements that are no queries have their values, passwords among them.
+    fn postgres(&mut self, sessions: Option<u64>, digest: DigestOf) -> anyhow::Result<Snapshot> {
         let mut found = self.sessions()?;
         for _ in 0..LOOKS {
             if sessions.is_none_or(|before| found <= before) {
@@ -187,7 +196,12 @@ impl Reading {
         };
         snapshot.counters.remove("datid");
         match self.statements(2) {
-            Ok(statements) => snapshot.statements = statements,
+            Ok(statements) => {
+                snapshot.statements = statements;
+                for statement in snapshot.statements.values_mut() {
+                    statement.text = digest(DatabaseKind::Postgres, &statement.text);
+                }
+            }
             Err(why) => {
                 let how = "set shared_preload_libraries = 'pg_stat_statements', restart the server, and execute CREATE \
                            EXTENSION pg_stat_statements";

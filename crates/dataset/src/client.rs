@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use codec::{Ended, Event, Judgement, Key, Next, Opening, Origin, Protocol, Session};
+use codec::{Ended, Event, Judgement, Key, Next, Opening, Origin, Protocol, Session, StatementIndex};
 use engine::Place;
 use rustix::net::sockopt::set_socket_keepalive;
 use units::Nanos;
@@ -30,6 +30,8 @@ pub struct Client<P: Protocol> {
     key: u64,
     /// When a login is given up.
     deadline: Option<Nanos>,
+    /// A statement was sent and its response was not read to its end: the next bytes belong to it.
+    awaits_response: bool,
 }
 
 trait Socket: Read + Write + Send {
@@ -60,8 +62,17 @@ impl<P: Protocol<Journey = Task>> Client<P> {
         let session = protocol.session(Origin(0));
         let protocol = Arc::clone(protocol);
         let (unread, out) = (Vec::new(), Vec::new());
-        let mut client =
-            Client { protocol, session, socket, unread, more: false, out, key: 0, deadline: None };
+        let mut client = Client {
+            protocol,
+            session,
+            socket,
+            unread,
+            more: false,
+            out,
+            key: 0,
+            deadline: None,
+            awaits_response: false,
+        };
         if client.session.open(&mut client.out) != Opening::Ready {
             client.flush()?;
             client.deadline = Some(clock::now() + Nanos(PATIENCE.as_nanos() as u64));
@@ -82,8 +93,13 @@ impl<P: Protocol<Journey = Task>> Client<P> {
     ///
     /// # Errors
     ///
-    /// When the server refuses it, in the server's words, and when the connection ends.
+    /// When the server refuses it, in the server's words. When the connection ends or the server does not respond in
+    /// time: then [`Client::is_usable`] is false, and every later statement is refused.
     pub(crate) fn run(&mut self, task: Task) -> anyhow::Result<Row> {
+        if self.awaits_response {
+            bail!("the server did not respond to an earlier statement");
+        }
+        self.awaits_response = true;
         self.key += 1;
         let _ = self.session.request(&task, Key(self.key), &mut self.out);
         self.flush()?;
@@ -94,6 +110,7 @@ impl<P: Protocol<Journey = Task>> Client<P> {
                 _ => {}
             }
         };
+        self.awaits_response = false;
         if reply.judgement != Judgement::Good {
             bail!("the server refused a statement: {}", self.words().unwrap_or("it gave no reason"));
         }
@@ -105,6 +122,21 @@ impl<P: Protocol<Journey = Task>> Client<P> {
             Next::Then { journey: Task::Answer(row), .. } => Ok(row),
             _ => Ok(Row::new()),
         }
+    }
+
+    /// The one value of a query whose result has one row; `None` if it is NULL.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::run`], and for a row that is longer than a session keeps.
+    pub(crate) fn value(&mut self, statement: StatementIndex) -> anyhow::Result<Option<String>> {
+        let row = self.run(Task::Plain(statement))?;
+        row.into_iter().next().context("the row is longer than what is kept of a result (256 KiB)")
+    }
+
+    /// Whether the connection can execute another statement.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.awaits_response
     }
 
     fn next_event(&mut self) -> anyhow::Result<Event> {
@@ -188,5 +220,59 @@ fn connected(place: &Place) -> anyhow::Result<Box<dyn Socket>> {
             let stream = stream.with_context(|| format!("cannot connect to `{}`", path.display()))?;
             Ok(Box::new(stream))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use database::sql::Statement;
+    use database::{Database, DatabaseKind, DatabaseParts, Login, ServerPlan, TlsUse};
+
+    use super::*;
+    use crate::script::Tasks;
+
+    fn redis() -> Arc<Database<Tasks>> {
+        let login = Login { user: String::new(), password: String::new(), database: None };
+        let plan = ServerPlan { login, tls: TlsUse::Never, is_local_socket: false, trusts_public_key: false };
+        let parts = DatabaseParts {
+            kind: DatabaseKind::Redis,
+            statements: vec![Statement::text("INFO all")],
+            servers: vec![plan],
+            setup: Vec::new(),
+            result_bytes: 1 << 20,
+            pipeline: 1,
+        };
+        Arc::new(Database::new(Tasks { rows: 1 }, parts).unwrap())
+    }
+
+    /// If this fails, a response that comes late is taken for that of the next statement, and so are all later ones.
+    #[test]
+    fn a_late_response_is_not_that_of_the_next_statement() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = Place::Address(listener.local_addr().unwrap());
+        let (release, released) = mpsc::sync_channel::<()>(1);
+        let server = thread::spawn(move || {
+            let mut socket = listener.accept().unwrap().0;
+            let mut bytes = [0; 1_024];
+            assert!(socket.read(&mut bytes).unwrap() > 0);
+            socket.write_all(b"%2\r\n+server\r\n+redis\r\n+version\r\n+7.0.15\r\n").unwrap();
+            released.recv().unwrap();
+            socket.write_all(b"$4\r\nlate\r\n").unwrap();
+            // Until the client closes.
+            while socket.read(&mut bytes).is_ok_and(|count| count > 0) {}
+        });
+        let mut client = Client::connect(&redis(), &place).unwrap();
+        client.limit_waits(Duration::from_millis(50)).unwrap();
+        let error = client.run(Task::Plain(0)).unwrap_err();
+        assert_eq!((error.to_string().as_str(), client.is_usable()), ("the server does not respond", false));
+        release.send(()).unwrap();
+        let error = client.run(Task::Plain(0)).unwrap_err();
+        assert_eq!(error.to_string(), "the server did not respond to an earlier statement");
+        drop(client);
+        server.join().unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Sessions of a database server, looked at once per second while a run goes on: who waits for whose lock, and what
-//! sessions wait for.
+//! Sessions of a database server, sampled once per second during a run: who waits for whose lock, and what sessions wait
+//! for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use serde_json::{Map, Value};
 use units::Nanos;
 
 use crate::client::Client;
-use crate::script::{Task, Tasks};
+use crate::script::Tasks;
 
-/// From one look to the next.
+/// From one sample to the next.
 const PERIOD: Nanos = Nanos::from_secs(1);
 
-/// How long a server may take for one look.
+/// How long a server may take for one statement of a sample.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Bounds of what is kept: rows with different statements or owners, and states.
@@ -33,8 +33,8 @@ pub type DigestOf = fn(DatabaseKind, &str) -> String;
 
 /// Statements that read the waits of MariaDB, those of MySQL 8, and the states of either. In each row: the waiting
 /// statement, for how long it has waited in microseconds, the connection that has the lock, its current or last
-/// statement, whether it is idle, for how long its transaction has lasted, and what is locked. Who waits for others is
-/// no owner.
+/// statement, whether it is idle, for how long its transaction has lasted, and what is locked. A session that
+/// waits for a lock is no owner.
 pub(crate) const MYSQL: [&str; 3] = [
     "SELECT JSON_ARRAYAGG(JSON_ARRAY(waiter, us, owner, text, idle, age, object)) FROM (SELECT LEFT(r.trx_query, 1000) \
      AS waiter, w.TIME_MS * 1000 AS us, b.trx_mysql_thread_id AS owner, LEFT(COALESCE(b.trx_query, o.INFO, (SELECT \
@@ -75,52 +75,51 @@ pub(crate) const POSTGRES: [&str; 2] = [
      pid <> pg_backend_pid() GROUP BY 1) AS states",
 ];
 
-/// What reads them, by their numbers among the statements of the account.
+/// Their numbers among the statements of the account.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Questions {
+pub(crate) struct Queries {
     /// The first that the server knows is used.
     pub locks: [StatementIndex; 2],
     pub states: StatementIndex,
 }
 
-/// A thread that looks at the server until it is stopped.
+/// A thread that samples until it is stopped.
 #[derive(Debug)]
 pub struct Sampling {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(SampledSessions, Vec<MissingFact>)>,
 }
 
-/// What it needs: the connection is opened with the first look.
-pub(crate) struct Looker {
+/// What it needs. The connection is opened for the first sample.
+pub(crate) struct Sampler {
     pub kind: DatabaseKind,
     pub protocol: Arc<Database<Tasks>>,
     pub place: Place,
-    pub questions: Questions,
+    pub queries: Queries,
     pub digest: DigestOf,
 }
 
 impl Sampling {
-    /// The first look is one period after `zero`.
-    pub(crate) fn start(looker: Looker, zero: Nanos) -> std::io::Result<Sampling> {
+    /// The first sample is one period after `zero`.
+    pub(crate) fn start(sampler: Sampler, zero: Nanos) -> std::io::Result<Sampling> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let run = move || looker.look_until(zero, &stopped);
+        let run = move || sampler.sample_until(zero, &stopped);
         let thread = thread::Builder::new().name("server-account".to_owned()).spawn(run)?;
         Ok(Sampling { stop, thread })
     }
 
-    /// What was seen, and what could not be.
+    /// Stops it. What was sampled, and what could not be, with the reason. Waits for a statement that is in progress.
     pub fn finish(self) -> (SampledSessions, Vec<MissingFact>) {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
-        self.thread.join().expect("the thread that looks at the server returns its errors")
+        self.thread.join().expect("the sampling thread returns its errors")
     }
 }
 
-impl Looker {
-    fn look_until(&self, zero: Nanos, stop: &AtomicBool) -> (SampledSessions, Vec<MissingFact>) {
-        let mut sums = Sums::default();
-        let mut missing = Vec::new();
+impl Sampler {
+    fn sample_until(&self, zero: Nanos, stop: &AtomicBool) -> (SampledSessions, Vec<MissingFact>) {
+        let (mut sums, mut missing) = (Sums::default(), Vec::new());
         let mut due = zero + PERIOD;
         if !wait_until(due, stop) {
             return (sums.finish(), missing);
@@ -131,40 +130,30 @@ impl Looker {
         });
         let mut client = match connected {
             Ok(client) => client,
-            Err(error) => {
-                missing.push(fact("sessions", &error));
-                return (sums.finish(), missing);
-            }
+            Err(error) => return (sums.finish(), vec![fact("sessions", PERIOD, &error)]),
         };
-        let mut locks = self.questions.locks.to_vec();
-        let mut states = Some(self.questions.states);
-        while !(locks.is_empty() && states.is_none()) {
+        let Queries { locks, states } = self.queries;
+        let (mut locks, mut states) = (locks.to_vec(), Some(states));
+        while client.is_usable() && !(locks.is_empty() && states.is_none()) {
             let at = clock::now().saturating_sub(zero);
-            sums.looks += 1;
-            while let Some(&statement) = locks.first() {
-                match rows(&mut client, statement) {
-                    Ok(rows) => {
-                        sums.add_locks(at, &rows, |text| (self.digest)(self.kind, text));
-                        break;
-                    }
-                    Err(error) => {
-                        locks.remove(0);
-                        if locks.is_empty() {
-                            missing.push(fact("lock waits", &error));
-                        }
-                    }
-                }
+            let mut miss = |what, error: &anyhow::Error, is_usable| {
+                // Without the connection nothing more is sampled.
+                missing.push(fact(if is_usable { what } else { "sessions" }, at, error));
+            };
+            if let Err(error) = self.sample_locks(&mut client, &mut locks, at, &mut sums) {
+                miss("lock waits", &error, client.is_usable());
             }
-            if let Some(statement) = states {
+            if let Some(statement) = states.filter(|_| client.is_usable()) {
                 match counts(&mut client, statement) {
                     Ok(counts) => sums.add_states(&counts),
                     Err(error) => {
-                        missing.push(fact("states of sessions", &error));
+                        miss("states of sessions", &error, client.is_usable());
                         states = None;
                     }
                 }
             }
-            // After a look that took long, the next one is in time again.
+            sums.samples += u64::from(client.is_usable());
+            // After a sample that took long, the next one is in time again.
             let late = clock::now().saturating_sub(due).0 / PERIOD.0;
             due += Nanos(PERIOD.0 * (late + 1));
             if !wait_until(due, stop) {
@@ -172,6 +161,30 @@ impl Looker {
             }
         }
         (sums.finish(), missing)
+    }
+
+    /// By the first of the statements `locks` that the server knows: those before it are removed, or all if it knows none.
+    fn sample_locks(
+        &self,
+        client: &mut Client<Database<Tasks>>,
+        locks: &mut Vec<StatementIndex>,
+        at: Nanos,
+        sums: &mut Sums,
+    ) -> anyhow::Result<()> {
+        while let Some(&statement) = locks.first() {
+            match rows(client, statement) {
+                Ok(rows) => {
+                    sums.add_locks(at, &rows, |text| (self.digest)(self.kind, text));
+                    return Ok(());
+                }
+                Err(_) if client.is_usable() && locks.len() > 1 => drop(locks.remove(0)),
+                Err(error) => {
+                    locks.clear();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -189,13 +202,12 @@ fn wait_until(due: Nanos, stop: &AtomicBool) -> bool {
     }
 }
 
-fn fact(what: &str, error: &anyhow::Error) -> MissingFact {
-    MissingFact { what: what.to_owned(), why: format!("{error:#}") }
+fn fact(what: &str, at: Nanos, error: &anyhow::Error) -> MissingFact {
+    MissingFact { what: what.to_owned(), why: format!("not sampled from {at} on: {error:#}") }
 }
 
 fn json(client: &mut Client<Database<Tasks>>, statement: StatementIndex) -> anyhow::Result<Value> {
-    let row = client.run(Task::Plain(statement))?;
-    let text = row.into_iter().next().flatten().unwrap_or_else(|| "null".to_owned());
+    let text = client.value(statement)?.unwrap_or_else(|| "null".to_owned());
     serde_json::from_str(&text).context("what the server says of its sessions cannot be read")
 }
 
@@ -214,7 +226,7 @@ fn counts(
     })
 }
 
-/// A session that waits for a lock, at one look.
+/// A session that waits for a lock, in one sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LockSeen {
     waiter: String,
@@ -245,10 +257,10 @@ impl LockSeen {
     }
 }
 
-/// The looks so far.
+/// The samples so far.
 #[derive(Debug, Default)]
 struct Sums {
-    looks: u64,
+    samples: u64,
     states: BTreeMap<String, u64>,
     /// By the waiting statement, the owner and its statement.
     locks: BTreeMap<(String, u64, Option<String>), LockWait>,
@@ -277,7 +289,7 @@ impl Sums {
             });
             let longest = |of: fn(&LockSeen) -> Nanos| seen.iter().map(|row| of(row).0).max().unwrap_or(0);
             wait.last_ns = at.0;
-            wait.looks += 1;
+            wait.samples += 1;
             wait.sessions = wait.sessions.max(seen.len() as u64);
             wait.longest_ns = wait.longest_ns.max(longest(|row| row.waited));
             wait.transaction_ns = wait.transaction_ns.max(longest(|row| row.transaction));
@@ -297,10 +309,10 @@ impl Sums {
 
     /// Those that waited longest first.
     fn finish(self) -> SampledSessions {
-        let Sums { looks, states, locks, left_out } = self;
+        let Sums { samples, states, locks, left_out } = self;
         let mut locks: Vec<LockWait> = locks.into_values().collect();
         locks.sort_by_key(|wait| std::cmp::Reverse(wait.longest_ns));
-        SampledSessions { period_ns: PERIOD.0, looks, states, locks, left_out }
+        SampledSessions { period_ns: PERIOD.0, samples, states, locks, left_out }
     }
 }
 
@@ -335,7 +347,7 @@ mod tests {
             owner_connection: 7,
             owner: Some("S ?".to_owned()),
             owner_is_idle: true,
-            looks: 2,
+            samples: 2,
             sessions: 2,
             longest_ns: 1_400_000_000,
             transaction_ns: 1_500_000_000,
@@ -344,7 +356,7 @@ mod tests {
             object: None,
         };
         assert_eq!(*first, expected);
-        assert_eq!((second.owner_connection, &second.owner, second.looks), (8, &None, 1));
+        assert_eq!((second.owner_connection, &second.owner, second.samples), (8, &None, 1));
     }
 
     #[test]

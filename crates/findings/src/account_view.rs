@@ -41,39 +41,40 @@ pub(crate) fn section(account: &ServerAccount) -> Section {
     Section::new("server_account", blocks)
 }
 
-/// Who held the locks that others waited for, and what sessions did.
+/// Who held the locks that others waited for, and the states of sessions.
 fn sessions(sampled: &SampledSessions) -> Vec<Block> {
     let mut blocks: Vec<Block> = sampled.locks.iter().take(LOCKS_SHOWN).map(lock_wait).collect();
     if !sampled.locks.is_empty() {
-        let looks = phrase!(
-            "looked at every {period}, {looks} times: shorter waits are seen by chance, `parallax watch` sees all",
-            period = Nanos(sampled.period_ns),
-            looks = Value::Count(sampled.looks)
+        let period = phrase!(
+            "{samples}, one every {period}: shorter waits are seen only by chance; `parallax watch` measures the blocked \
+             time of every request",
+            samples = Value::items(sampled.samples, "sample"),
+            period = Nanos(sampled.period_ns)
         );
         let more = (sampled.locks.len().saturating_sub(LOCKS_SHOWN) as u64).saturating_add(sampled.left_out);
         let text = match more {
-            0 => looks,
-            more => looks.then("; ", phrase!("{more} more waits", more = Value::Count(more))),
+            0 => period,
+            more => period.then("; ", phrase!("{more} more waits", more = Value::Count(more))),
         };
         blocks.push(Block::labelled(Role::Text, "locks", text));
     }
     let mut states: Vec<(&String, &u64)> = sampled.states.iter().collect();
     states.sort_by_key(|(state, count)| (std::cmp::Reverse(**count), *state));
     let states = states.into_iter().take(STATES_SHOWN).map(|(state, count)| {
-        let per_look = *count as f64 / sampled.looks.max(1) as f64;
-        phrase!("{state} {sessions}", state = state.as_str(), sessions = Value::Number(per_look))
+        let average = *count as f64 / sampled.samples.max(1) as f64;
+        phrase!("{state} {sessions}", state = state.as_str(), sessions = Value::Number(average))
     });
     let text = Phrase::join(states, ", ");
     if !sampled.states.is_empty() {
-        blocks.push(Block::labelled(Role::Text, "sessions on average, by what they did", text));
+        blocks.push(Block::labelled(Role::Text, "sessions on average, by state", text));
     }
     blocks
 }
 
-/// `UPDATE … waited for at least 2.9 s for a lock of connection 12, which was idle in its transaction …`.
+/// `update … waited at least 2.90 s for a lock of connection 12, which was idle in its transaction …`.
 fn lock_wait(wait: &LockWait) -> Block {
     let mut text = phrase!(
-        "{waiter} waited {longest} and longer for a lock of connection {owner}",
+        "{waiter} waited at least {longest} for a lock of connection {owner}",
         waiter = wait.waiter.as_str(),
         longest = Nanos(wait.longest_ns),
         owner = Value::Id(wait.owner_connection)
@@ -93,7 +94,7 @@ fn lock_wait(wait: &LockWait) -> Block {
             age = Nanos(wait.transaction_ns)
         ),
         (None, _) => phrase!(
-            "whose transaction lasted {age} and whose statement the server does not tell (MySQL, MariaDB: \
+            "whose transaction lasted {age} and whose statement the server does not report (MySQL, MariaDB: \
              performance_schema with events_statements_current)",
             age = Nanos(wait.transaction_ns)
         ),
@@ -142,9 +143,9 @@ fn statements(account: &ServerAccount) -> Table {
         ("rows", "rows", "count", "rows sent or changed"),
         (
             "statement",
-            "statement, as the server has it",
+            "statement",
             "text",
-            "the server's own text for these statements",
+            "the server's text for these statements; for PostgreSQL without its values",
         ),
     ];
     Table::new("server_statements", &columns, rows.collect())

@@ -174,7 +174,7 @@ struct Keeper<'a> {
     accountant: Option<Accountant>,
     /// What it had counted before the run.
     counted: Option<anyhow::Result<Snapshot>>,
-    /// Looks at its sessions during the run.
+    /// Samples its sessions during the run.
     sampling: Option<Sampling>,
     /// Present from the run's zero on.
     writer: Option<FolderWriter>,
@@ -223,7 +223,6 @@ impl Listener for Keeper<'_> {
         self.document.time.started = timestamp(clock::wall() + offset).to_string();
         self.document.time.started_monotonic_ns = started.at.0;
         self.monitor.begin(started.at);
-        self.sample_sessions(started.at);
         self.document.host.limits = self.monitor.limits();
         self.document.host.missing = self.monitor.missing();
         if speaks_as_calibrated(&self.document) {
@@ -240,6 +239,7 @@ impl Listener for Keeper<'_> {
         match FolderWriter::create(self.folder, &self.document) {
             Ok(writer) => {
                 self.writer = Some(writer);
+                self.sample_sessions(started.at);
                 self.lock = RecordLock::acquire(self.folder);
                 self.progress.started(&self.document, &self.prepared.plan, started.at);
                 self.sinks.started(&self.document);
@@ -319,12 +319,10 @@ fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
 
 impl Keeper<'_> {
     fn sample_sessions(&mut self, zero: Nanos) {
-        let begin = |accountant: &Accountant| accountant.sample(zero, crate::statements::digest);
+        let begin = |accountant: &Accountant| accountant.sample(zero);
         match self.accountant.as_ref().map(begin).transpose() {
             Ok(sampling) => self.sampling = sampling.flatten(),
-            Err(error) => {
-                self.warnings.push(format!("--server-account: sessions are not looked at: {error}"))
-            }
+            Err(error) => self.warnings.push(format!("--server-account: sessions are not sampled: {error}")),
         }
     }
 

@@ -49,7 +49,7 @@ impl Leash {
         self.wait_until(|| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
     }
 
-    /// Waits until it is ready by this.
+    /// Waits until `is_ready`.
     pub fn wait_until(&mut self, is_ready: impl Fn() -> bool) {
         let ready = wait::until(START, || self.has_ended() || is_ready());
         assert!(ready && !self.has_ended(), "the server does not start; {}", self.output());

@@ -4,8 +4,9 @@
 //! `bench/audit.py` makes the faults, with 20 trials each in its long form. This is the short one: four trials of
 //! about a second each, of which one may miss. An audit that finds 19 of 20 fails it in one of 70 runs, one that
 //! finds 199 of 200 in one of 6,700; one that finds half passes in three of ten. A quiet trial counts only when the
-//! raw figures of its own record show a quiet host, and is repeated otherwise; so is one that misses a slow worker while
-//! the audit says that the hypervisor took time from the others too.
+//! raw figures of its own record show a quiet host, and is repeated otherwise. A trial
+//! that misses a slow worker is repeated, at most four times, if the raw figures show that the hypervisor took more than
+//! 1 % of the time, perhaps from the other worker.
 
 use std::path::Path;
 use std::process::Command;

@@ -26,7 +26,7 @@ pub struct DatabaseArgs {
     setup_query: Vec<String>,
 
     /// Record what the server counted during the run: SHOW GLOBAL STATUS and statement digests, pg_stat_database and
-    /// pg_stat_statements, or INFO; and once per second who waits for whose lock. Logs in before, during and after the run;
+    /// pg_stat_statements, or INFO; and once per second, who holds the locks that others wait for. Logs in before, during and after the run;
     /// the report says what the server does not offer and how to turn it on.
     #[arg(long, help_heading = "Database")]
     server_account: bool,

@@ -16,7 +16,7 @@ pub struct ServerAccount {
     /// The statements that were executed in the meantime, those with the longest total time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementAccount>,
-    /// Its sessions while the run went on; absent for a server or a run that was not looked at.
+    /// Samples of its sessions during the run; absent for Redis, and for a run of less than a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SampledSessions>,
     /// What the server did not report, and why or how to turn it on.
@@ -38,7 +38,8 @@ pub struct CounterChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct StatementAccount {
-    /// The server's own text for them, or the beginning of it.
+    /// The server's own text for them, or the beginning of it; for PostgreSQL the digest that `watch` has, because some of
+    /// its texts have values.
     pub text: String,
     /// How often they were executed.
     pub calls: u64,
@@ -49,20 +50,20 @@ pub struct StatementAccount {
     pub rows: Option<u64>,
 }
 
-/// Sessions of a server, looked at once per period: what is shorter than that is seen by chance.
+/// Samples of a server's sessions, one per period: what is shorter than a period is seen only by chance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct SampledSessions {
     pub period_ns: u64,
-    pub looks: u64,
-    /// Sessions that were executing something, by the server's name for what they did or waited for, added up over all
-    /// looks.
+    pub samples: u64,
+    /// Sessions that were executing something, by the server's name for what they did or waited for: the sum over all
+    /// samples.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub states: BTreeMap<String, u64>,
     /// Who waited for whose lock, the longest wait first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<LockWait>,
-    /// Waits that were seen and are not among `locks`, which have a bound.
+    /// Waits in samples that are not in `locks`, which has at most 50 rows.
     #[serde(default)]
     pub left_out: u64,
 }
@@ -75,18 +76,18 @@ pub struct LockWait {
     pub waiter: String,
     /// The server's number of the connection that had the lock. It waited for no other lock.
     pub owner_connection: u64,
-    /// The digest of the statement that it executed, or executed last; absent if the server does not tell.
+    /// The digest of the statement that it executed, or executed last; absent if the server does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Whether it was idle within its transaction when it was seen last.
+    /// Whether it was idle in its transaction in the last sample.
     pub owner_is_idle: bool,
-    /// How often this was seen, and the most sessions at one look.
-    pub looks: u64,
+    /// How many samples have it, and the most sessions in one of them.
+    pub samples: u64,
     pub sessions: u64,
-    /// The longest wait so far at one look, and how long the owner's transaction had lasted.
+    /// The longest wait in a sample, and the longest time that the owner's transaction had lasted.
     pub longest_ns: u64,
     pub transaction_ns: u64,
-    /// When it was seen first and last, since the run's zero.
+    /// The times of the first and the last of these samples, since the run's zero.
     pub first_ns: u64,
     pub last_ns: u64,
     /// The table, as the server names it.

@@ -6,6 +6,7 @@ use engine::IdleConnections;
 use record::document::{IdleFacts, ServerAccount};
 
 use crate::prepare::PreparedRun;
+use crate::statements;
 
 /// What reads the counters of the run's first server; `None` if that was not requested.
 ///
@@ -17,7 +18,7 @@ pub(super) fn accountant(prepared: &PreparedRun) -> anyhow::Result<Option<Accoun
         return Ok(None);
     }
     let Some((kind, plan)) = prepared.protocol.database() else { return Ok(None) };
-    Accountant::new(kind, plan.clone(), prepared.plan.peers[0].place.clone()).map(Some)
+    Accountant::new(kind, plan.clone(), prepared.plan.peers[0].place.clone(), statements::digest).map(Some)
 }
 
 /// What the server counted since `before`, and why that is not known; and its sessions meanwhile.
@@ -37,7 +38,7 @@ pub(super) fn counted(
         }
     };
     if let Some((sessions, missing)) = sampled {
-        account.sessions = (sessions.looks > 0).then_some(sessions);
+        account.sessions = (sessions.samples > 0).then_some(sessions);
         account.missing.extend(missing);
     }
     (account, warning)

@@ -129,7 +129,7 @@ impl<'a> Parser<'a, '_> {
             "random_gaussian" => "gaussian",
             "random_exponential" => "exponential",
             "" => return Err("a value is missing".to_owned()),
-            _ => return Err(format!("`{function}` cannot be converted; random and its relatives can")),
+            _ => return Err(format!("`{function}` cannot be converted; random functions can")),
         };
         self.expect('(')?;
         let low = self.bound()?;

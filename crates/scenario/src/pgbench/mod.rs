@@ -1,7 +1,7 @@
-//! Scripts of pgbench as a scenario file: one journey per script, with its weight.
+//! Converts pgbench scripts to a scenario file: one journey per script, with its weight.
 //!
-//! `\set` with numbers, `random` and its relatives, and `\sleep` are understood, as of PostgreSQL 17; statements end at
-//! semicolons, as for psql. What cannot be said in a scenario file is an error with its line, never left out.
+//! Takes `\set` with numbers and random functions, `\sleep`, and statements that end with semicolons, as documented for
+//! PostgreSQL 17. Everything else is an error that names its line; nothing is left out.
 
 mod expression;
 mod script;
@@ -23,7 +23,7 @@ pub struct PgbenchScript {
     pub weight: u32,
 }
 
-/// What is at a line of a script and cannot be converted.
+/// A line of a script that cannot be converted, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{script}:{line}: {what}")]
 pub struct PgbenchError {
@@ -56,8 +56,8 @@ pub fn variable(text: &str) -> Result<(String, i64), String> {
     parts.ok_or_else(|| "give NAME=NUMBER, with a whole number".to_owned())
 }
 
-/// The scenario file that sends to the database at `url` what `scripts` say. `variables` are those of `-D`; `scale` is
-/// one of them.
+/// The text of the scenario file that executes `scripts` in the database at `url`. `variables` have the values of `-D` and
+/// `scale`.
 ///
 /// # Errors
 ///
@@ -134,7 +134,7 @@ impl Converter<'_> {
             Part::Sleep(words) => {
                 let time = self.sleep(words)?;
                 let before =
-                    self.steps.last_mut().ok_or("a sleep before the first statement has no place")?;
+                    self.steps.last_mut().ok_or("\\sleep before the first statement cannot be converted")?;
                 before.think_us = before.think_us.saturating_add(time);
             }
         }
@@ -157,7 +157,7 @@ impl Converter<'_> {
                     }
                     Some(Value::Drawn { .. }) if quoted => {
                         return Err(format!(
-                            "`:{name}` within quotes differs in each transaction; use || outside"
+                            "`:{name}` within quotes has a different value in each transaction; write it outside the quotes, with ||"
                         ));
                     }
                     Some(value) => text.push_str(&value.template(self.draws)),
@@ -175,7 +175,7 @@ impl Converter<'_> {
             None => time.parse().ok(),
             Some(name) => match self.known.get(name) {
                 Some(Value::Int(time)) => Some(*time),
-                _ => return Err(format!("`{time}` is no fixed number, which the time of a sleep has to be")),
+                _ => return Err(format!("`{time}` is not a fixed number; the time of \\sleep must be one")),
             },
         };
         let factor = match unit {
