@@ -113,6 +113,7 @@ fn redis_accounts_for_its_commands() {
 fn postgres_accounts_for_those_who_may_not_read_the_statements_of_others() {
     let _turn = turn::together();
     let server = Postgres::start(None);
+    server.ask("CREATE EXTENSION IF NOT EXISTS pg_stat_statements");
     server.ask(&format!("CREATE ROLE nobody LOGIN PASSWORD '{PASSWORD}'"));
     let password = server.password_file();
     let load = |user: &str| {
