@@ -41,7 +41,7 @@ def by_drive(args, url, options, journeys=False):
         pace = ["-r", f"{rate}/s"] if rate else []
         document, cpu = drive(args.parallax, [*pace, "-c", str(args.connections), "-d", f"{args.seconds}s", *options], url)
         results = document["results"]
-        done = results["journeys"][0]["completed"] if journeys else results["totals"]["outcomes"]["ok"]
+        done = results["journeys"][0]["completed"] if journeys else results["totals"]["ok"]
         return cpu, done
 
     return run
@@ -50,7 +50,7 @@ def by_drive(args, url, options, journeys=False):
 def by_sysbench(args, mariadb):
     def run(rate):
         words = [f"--tables={TABLES}", f"--table-size={ROWS}", f"--threads={args.connections}", f"--time={args.seconds}"]
-        text, cpu = measured(mariadb.sysbench("oltp_read_only", *words, f"--rate={rate}", "run"))
+        text, cpu = measured(mariadb.sysbench("oltp_read_only", *words, f"--rate={rate or 0}", "run"))
         return cpu, int(re.search(r"transactions:\s+(\d+)", text).group(1))
 
     return run

@@ -3,8 +3,8 @@
 
 The rate is the one at which the server uses about `--share` of its core with 16 connections. Each level is driven by
 `parallax drive --workload oltp-read-write` and by sysbench with `--rate`, who goes first takes turns. Printed per
-level: the rate reached, response times in milliseconds, the server's CPU time per transaction (user and system, in
-microseconds) and the client's lag. sysbench has one percentile and no account of the server. It judges nothing.
+level: the rate reached, response times in milliseconds, the server's CPU time per transaction in microseconds, and the
+client's lag in milliseconds. sysbench has one percentile and no account of the server. It judges nothing.
 """
 import argparse
 import re
@@ -16,7 +16,7 @@ from processes import built, drive, known, measured, phase
 ROWS, TABLES = 10_000, 4
 SIZE = ["--tables", str(TABLES), "--rows", str(ROWS)]
 SCHEDULERS = ["one-thread-per-connection", "pool-of-threads"]
-HEAD = "  connections     by    rate/s    mean     p95     p99   CPU user  system   lag p99"
+HEAD = "  connections     by    rate/s    mean     p95     p99   server CPU   lag p99"
 
 
 def ours(args, mariadb, rate, connections, seconds):
@@ -28,14 +28,14 @@ def ours(args, mariadb, rate, connections, seconds):
 
 def our_row(document, connections):
     results = document["results"]
-    journey, server_cpu = results["journeys"][0], results["cpu"]["server"]
+    journey = results["journeys"][0]
     response, done = journey["response"], max(journey["completed"], 1)
     times = [response["mean_ns"], known(response, 0.95), known(response, 0.99)]
     lag = known(phase(document, "client_lag"), 0.99)
-    cpu = [server_cpu["user_ns"] / done / 1e3, server_cpu["system_ns"] / done / 1e3]
-    cells = [f"{each / 1e6:8.2f}" if each is not None else "       -" for each in times]
-    print(f"  {connections:11}   ours {results['totals']['journeys_per_s']:9.2f}{''.join(cells)}"
-          f" {cpu[0]:10.0f} {cpu[1]:7.0f} {lag / 1e6 if lag else 0:9.2f}", flush=True)
+    cpu = results["cpu"]["server_ns"] / done / 1e3
+    cell = lambda ns, width: f"{ns / 1e6:{width}.2f}" if ns is not None else f"{'-':>{width}}"
+    print(f"  {connections:11}   ours {results['totals']['journeys_per_s']:9.2f}{''.join(cell(ns, 8) for ns in times)}"
+          f" {cpu:12.0f}{cell(lag, 10)}", flush=True)
 
 
 def sysbench_row(mariadb, rate, connections, seconds):

@@ -5,8 +5,8 @@
 //! about a second each, of which one may miss. An audit that finds 19 of 20 fails it in one of 70 runs, one that
 //! finds 199 of 200 in one of 6,700; one that finds half passes in three of ten. A quiet trial counts only when the
 //! raw figures of its own record show a quiet host, and is repeated otherwise. A trial
-//! that misses a slow worker is repeated, at most four times, if the raw figures show that the hypervisor took more than
-//! 1 % of the time, perhaps from the other worker.
+//! that misses the slow worker is repeated too if the raw figures show that the other worker was late in a tenth of its
+//! responses or more: the hypervisor takes time from whom it likes, and then not one worker is slow.
 
 use std::path::Path;
 use std::process::Command;
