@@ -66,7 +66,11 @@ fn sessions(sampled: &SampledSessions) -> Vec<Block> {
     });
     let text = Phrase::join(states, ", ");
     if !sampled.states.is_empty() {
-        blocks.push(Block::labelled(Role::Text, "sessions on average, by state", text));
+        blocks.push(Block::labelled(
+            Role::Text,
+            "sessions",
+            Phrase::new("on average, by state").then(": ", text),
+        ));
     }
     blocks
 }
