@@ -69,6 +69,8 @@ struct settings {
 	s32 yield_call;
 	/* Whether calls of a TLS library are probed. */
 	u32 tls;
+	/* From a CPU's run queue to what the hypervisor writes of that CPU (struct kvm_steal_time), or 0. */
+	s64 steal;
 };
 
 enum event_kind {

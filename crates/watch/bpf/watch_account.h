@@ -86,19 +86,30 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* What the hypervisor took of a CPU so far: its first word (arch/x86/include/uapi/asm/kvm_para.h). 0: not known. */
+static __always_inline u64 steal_until_now(struct rq *queue)
+{
+	u64 steal;
+
+	if (!settings.steal || bpf_probe_read_kernel(&steal, sizeof(steal), (void *)queue + settings.steal))
+		return 0;
+	return steal;
+}
+
 /*
- * What the hypervisor and, where the kernel counts it, interrupts took so far of the CPU that a thread runs on. Kept
- * by the kernel up to its last tick, switch or wake-up on that CPU.
+ * What the hypervisor and, where the kernel counts it, interrupts took so far of the CPU that a thread runs on. The
+ * kernel's own count is of its last tick, switch or wake-up on that CPU: up to 10 ms old.
  */
 static __always_inline u64 taken_of(struct task_struct *task)
 {
 	struct rq *queue = queue_of(task);
-	u64 taken = 0;
+	u64 taken;
 
 	if (!queue)
 		return 0;
-	if (bpf_core_field_exists(queue->prev_steal_time_rq))
-		taken += queue->prev_steal_time_rq;
+	taken = steal_until_now(queue);
+	if (bpf_core_field_exists(queue->prev_steal_time_rq) && queue->prev_steal_time_rq > taken)
+		taken = queue->prev_steal_time_rq;
 	if (bpf_core_field_exists(queue->prev_irq_time))
 		taken += queue->prev_irq_time;
 	return taken;

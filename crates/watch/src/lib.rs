@@ -4,6 +4,7 @@
 //! server's connections, with an exact account of its threads' time.
 
 pub mod assemble;
+mod bounded;
 mod class;
 pub mod cpu;
 mod duty;
@@ -17,10 +18,10 @@ mod spending;
 mod sums;
 mod symbol;
 mod tls;
-mod usage;
 mod windows;
 
 pub use assemble::KnownRequests;
+pub use bounded::{Bounded, Summed};
 pub use class::{ClassError, RequestClass};
 pub use duty::Budget;
 pub use filter::{PeerPattern, RequestFilter, StatementPattern};
@@ -29,5 +30,4 @@ pub use session::{Session, WatchError};
 pub use sums::{NOT_CLASSIFIED, OTHER_CLASSES, Sums};
 pub use symbol::{Function, SymbolError, function};
 pub use tls::TlsLibrary;
-pub use usage::{DigestSums, MakeTimes, Targets, Usages};
 pub use windows::{Seeing, Seen, TAIL};

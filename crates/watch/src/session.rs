@@ -8,11 +8,11 @@ use record::observation::watch::{Preemptor, ProgramCost, Tier, WatchSubject};
 use units::Nanos;
 
 use crate::assemble::{Assembler, KnownRequests, comm as comm_text};
+use crate::bounded::{Bounded, Summed};
 use crate::duty::Budget;
 use crate::find::{self, FindError, Found, Named};
 use crate::kernel::{CaptureSettings, Cost, Kernel, LoadError, Losses, require_host_pids};
 use crate::tls::{self, TlsLibraries};
-use crate::usage::{Bounded, Summed};
 use crate::windows::{Seeing, Seen, Server, Windows};
 
 /// Watches until dropped. Changes nothing about the server.

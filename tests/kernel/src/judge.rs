@@ -110,8 +110,8 @@ pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
     faults
 }
 
-/// At least 19 of 20 requests are right in every part, and the sum of all of them is right in each part. What the
-/// hypervisor takes is charged to a request only at the next tick, so single requests may be wrong by that.
+/// At least 19 of 20 requests are right in every part, and the sum of all of them is right in each part. Between
+/// the two readings of a request's beginning, or of its end, the hypervisor may have taken the CPU.
 pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) -> Verdict {
     let wrong: Vec<String> = pairs
         .iter()

@@ -13,8 +13,9 @@ use record::observation::ObservationBody;
 use record::observation::watch::{Digest, Inexact, Losses, Preemptor, WatchLine, WatchResults, WatchSubject};
 use record::{Durations, Event, Served};
 use units::Nanos;
+use usage::{DigestSums, Targets, Usages};
 use watch::kernel::CaptureSettings;
-use watch::{Budget, DigestSums, KnownRequests, Named, Seen, Session, Sums, Targets, Usages};
+use watch::{Budget, KnownRequests, Named, Seen, Session, Sums};
 
 use self::scrape::ScrapeEndpoint;
 use self::served_file::ServedFile;

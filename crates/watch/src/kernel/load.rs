@@ -18,6 +18,7 @@ use super::backlog::Backlog;
 use super::calls;
 use super::event::Event;
 use super::lanes::{self, Lanes};
+use super::steal;
 use super::tls;
 use crate::symbol::Function;
 use crate::tls::TlsLibrary;
@@ -171,13 +172,15 @@ impl Kernel {
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
         let all = usize::try_from(settings.ring_bytes).expect("a size fits into memory");
+        let types = Btf::from_vmlinux().map_err(|e| refused(&e))?;
         let layout = Layout {
             secret: secret()?,
             overflow_bytes: lanes::overflow_bytes(all.min(IN_KERNEL), cpus),
             cpus,
             has_tls: !libraries.is_empty(),
+            steal: steal::distance(&types).unwrap_or(0),
         };
-        let missing = prepare(&mut open, settings, &layout)?;
+        let missing = prepare(&mut open, settings, &layout, &types)?;
         let object = open.load().map_err(|e| refused(&e))?;
         let maps = (map(&object, "lanes"), map(&object, "overflow"));
         let lanes = Lanes::map((&maps.0, &maps.1), layout.secret, layout.overflow_bytes, cpus)
@@ -422,6 +425,8 @@ struct Layout {
     cpus: usize,
     /// Whether TLS libraries are probed.
     has_tls: bool,
+    /// From a CPU's run queue to what the hypervisor writes of that CPU; 0 where the kernel has no such place.
+    steal: i64,
 }
 
 /// An unpredictable number.
@@ -487,6 +492,7 @@ fn prepare(
     open: &mut OpenObject,
     settings: &CaptureSettings,
     layout: &Layout,
+    types: &Btf<'_>,
 ) -> Result<Vec<&'static str>, LoadError> {
     let mut missing = Vec::new();
     let cpus = u32::try_from(layout.cpus).expect("CPUs are counted in 32 bits");
@@ -502,7 +508,6 @@ fn prepare(
         }
         .map_err(|e| refused(&e))?;
     }
-    let types = Btf::from_vmlinux().map_err(|e| refused(&e))?;
     for mut program in open.progs_mut() {
         if attach::is_classifier(program.name()) {
             program.set_autoload(settings.class.is_some());
@@ -540,7 +545,7 @@ const OPTIONAL: [(&str, &str); 4] = [
 /// `struct settings` of `bpf/watch.h`.
 fn settings_bytes(settings: &CaptureSettings, layout: &Layout) -> Vec<u8> {
     let overflow_bytes = u32::try_from(layout.overflow_bytes).expect("a lane is at most the ring's size");
-    let mut bytes = Vec::with_capacity(2 * calls::CALLS + 32);
+    let mut bytes = Vec::with_capacity(2 * calls::CALLS + 40);
     bytes.extend_from_slice(&calls::waits());
     bytes.extend_from_slice(&calls::moves());
     bytes.extend_from_slice(&layout.secret.to_ne_bytes());
@@ -549,6 +554,7 @@ fn settings_bytes(settings: &CaptureSettings, layout: &Layout) -> Vec<u8> {
     let yield_call = i32::try_from(libc::SYS_sched_yield).expect("numbers of system calls are small");
     bytes.extend_from_slice(&yield_call.to_ne_bytes());
     bytes.extend_from_slice(&u32::from(layout.has_tls).to_ne_bytes());
+    bytes.extend_from_slice(&layout.steal.to_ne_bytes());
     debug_assert_eq!(bytes.len() % 8, 0, "as the compiler rounds the structure");
     bytes
 }

@@ -6,6 +6,7 @@ mod calls;
 mod event;
 mod lanes;
 pub(crate) mod load;
+mod steal;
 mod tls;
 mod wait;
 

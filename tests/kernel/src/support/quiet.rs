@@ -24,9 +24,9 @@ pub fn ensure(is_right: bool, off: impl FnOnce() -> String) -> Verdict {
 }
 
 /// For a test that compares single requests with the kernel's own account: alone, and repeated if their times are off,
-/// at most three trials. If the hypervisor takes a CPU, that account and the observer's are wrong by that time, each in
-/// its own way, for some 100 us up to the next tick; an error of the observer shows in each trial. What the hypervisor
-/// took is printed for each trial that is off. A trial itself asserts what does not depend on the host, such as counts.
+/// at most three trials. If the hypervisor takes a CPU while one of the two is read and not yet the other, or interrupts a
+/// wait, they differ by that time, some 100 us; an error of the observer shows in each trial. What the hypervisor took is
+/// printed for each trial that is off. A trial itself asserts what does not depend on the host, such as counts.
 #[track_caller]
 pub fn in_trials(trial: impl Fn() -> Verdict) {
     let _alone = alone();

@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::Context;
 use export::prometheus::{Form, StatementNames, StatementSeries, WatchSnapshot, render_watch};
 use record::document::MissingFact;
-use watch::DigestSums;
+use usage::DigestSums;
 
 use crate::sinks::endpoint::{self, Scraped};
 use crate::values::ListenAddress;

@@ -128,7 +128,7 @@ mod tests {
     use units::Nanos;
 
     use super::*;
-    use crate::usage::tests::served;
+    use crate::tests::served;
 
     /// If this fails, a server of many processes makes the observer read the table of all sockets for each of them.
     #[test]

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use record::observation::watch::{SlowReason, SlowRequest, SlowRequests};
 use record::{Part, Served};
 use units::Nanos;
-
-use crate::kernel;
+use watch::kernel;
 
 /// Individual requests that are kept.
 const SLOWEST: usize = 50;
@@ -121,7 +120,7 @@ mod tests {
     use record::{Culprit, Sleep};
 
     use super::*;
-    use crate::usage::tests::served;
+    use crate::tests::served;
 
     fn slow(n: u64, part: Part, ms: u64) -> Served {
         let mut served = served(n, Nanos::from_millis(ms));

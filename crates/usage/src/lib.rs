@@ -1,7 +1,6 @@
 //! What users, peers, connections and waits take of a server. Every table is bounded, so that a watch can run for
 //! days.
 
-mod bounded;
 mod digests;
 mod slow;
 mod tally;
@@ -13,14 +12,12 @@ use std::sync::Arc;
 use record::Served;
 use record::observation::watch::{ConnectionUse, PeerUse, SessionUse, SlowRequests, WaitUse};
 use units::Nanos;
+use watch::{Bounded, Summed, kernel};
 
-pub(crate) use bounded::{Bounded, Summed};
 pub use digests::DigestSums;
 pub use slow::Slow;
 pub use tally::{MakeTimes, Tally};
 pub use targets::Targets;
-
-use crate::kernel;
 
 /// Clients' addresses that are listed.
 const PEERS: usize = 512;

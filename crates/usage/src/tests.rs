@@ -3,7 +3,6 @@
 use record::{Part, Protocol, Rows, Sleep};
 
 use super::*;
-use crate::DigestSums;
 
 /// A request that was on a CPU for `response`.
 pub(super) fn served(n: u64, response: Nanos) -> Served {

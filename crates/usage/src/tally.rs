@@ -2,8 +2,7 @@
 
 use record::observation::watch::{RowCounts, Times, Usage};
 use record::{Compact, Rows, Served};
-
-use super::bounded::Summed;
+use watch::Summed;
 
 /// Makes percentiles of times: where the sample is too small is not for this crate to decide.
 pub type MakeTimes<'a> = &'a dyn Fn(&Compact) -> Times;
