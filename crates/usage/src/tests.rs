@@ -85,13 +85,14 @@ fn resident() -> u64 {
 }
 
 /// If this fails, a watch that runs as a service fills the host's memory. A day of seconds, each with requests of new
-/// connections, new peers and new statements.
+/// connections, new peers and new statements. For 19 hours memory grows by some 8 %, from 13 to 14 MB: the entries that
+/// stay in the tables get values of ever more lengths, until each has all of them.
 #[test]
-fn a_day_takes_as_much_memory_as_an_hour() {
+fn memory_stops_growing_within_a_day() {
     let mut usages = Usages::new(Nanos::from_millis(5));
     let mut sums = DigestSums::default();
     let mut digests = dissect::Digests::default();
-    let mut after_an_hour = 0;
+    let mut after_20_hours = 0;
     let mut requests = 0;
     for second in 0..86_400_u64 {
         for n in 0..5 {
@@ -108,13 +109,13 @@ fn a_day_takes_as_much_memory_as_an_hour() {
             sums.add(&one);
             requests += 1;
         }
-        if second == 3_600 {
-            after_an_hour = resident();
+        if second == 72_000 {
+            after_20_hours = resident();
         }
     }
-    let grown = resident() as f64 / after_an_hour as f64;
-    println!("resident after an hour and at the end: {after_an_hour} and {} pages: {grown:.3}", resident());
-    assert!(grown <= 1.05, "{grown}");
+    let grown = resident() as f64 / after_20_hours as f64;
+    println!("resident after 20 hours and at the end: {after_20_hours} and {} pages: {grown:.3}", resident());
+    assert!(grown <= 1.01, "{grown}");
     let listed: u64 = usages.peers(&no_times).iter().map(|row| row.usage.requests).sum();
     let connections: u64 = usages.connections(&no_times).iter().map(|row| row.usage.requests).sum();
     let waits: u64 = usages.waits().iter().map(|row| row.requests).sum();

@@ -77,12 +77,6 @@ impl<K: Hash + Eq + Clone, V: Summed> Bounded<K, V> {
         rest.into_iter().for_each(|(_, entry)| other.merge(entry));
         (entries, Some(other))
     }
-
-    /// How many entries there are in memory.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
 }
 
 #[cfg(test)]
@@ -111,7 +105,7 @@ mod tests {
                 table.entry(key).0 += more;
                 total += more;
             }
-            assert!(table.len() <= 20);
+            assert!(table.entries.len() <= 20);
         }
         let (largest, other) = table.largest();
         assert!(largest[..5].iter().all(|(key, sum)| **key >= 1_000_000 && sum.0 == 60_000));

@@ -9,12 +9,13 @@ use libbpf_rs::btf::{Btf, ReferencesType};
 /// a kernel without it, such as those of other machines.
 pub(super) fn distance(types: &Btf<'_>) -> Option<i64> {
     let section = types.type_by_name::<DataSec<'_>>(".data..percpu")?;
-    let place = |name: &str| {
-        let variable = types.type_by_name::<Var<'_>>(name)?;
-        let entry = section.iter().find(|entry| entry.ty == variable.type_id())?;
-        Some((variable, i64::from(entry.offset)))
+    let place = |name: &str, structure: &str| {
+        section.iter().find_map(|entry| {
+            let variable =
+                types.type_by_id::<Var<'_>>(entry.ty).filter(|one| one.name() == Some(name.as_ref()))?;
+            let of = Struct::try_from(variable.referenced_type()).ok()?;
+            (of.name()? == structure).then_some(i64::from(entry.offset))
+        })
     };
-    let (steal, at) = place("steal_time")?;
-    let written = Struct::try_from(steal.referenced_type()).ok()?;
-    (written.name()? == "kvm_steal_time").then_some(at - place("runqueues")?.1)
+    Some(place("steal_time", "kvm_steal_time")? - place("runqueues", "rq")?)
 }
