@@ -77,6 +77,9 @@ pub fn gap(account: &Account, served: &Served) -> Nanos {
     Nanos(account.begun_ns.abs_diff(served.read.0) + account.written_ns.abs_diff(served.done.0))
 }
 
+/// The parts that the server's account has as the rest of a step.
+const BLOCKED: [Part; 4] = [Part::Disk, Part::Lock, Part::Network, Part::Other];
+
 /// What is wrong with the parts of a request; empty if everything is right. `quota`: its group may be throttled, and
 /// then the kernel's own count does not show which part of a wait that was.
 pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
@@ -88,8 +91,20 @@ pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
             faults.push(format!("{what}: {seen} for {truth}"));
         }
     };
+    let (stolen, known) = of(Part::Stolen);
+    // What the hypervisor took within a step that blocks: the server's account has it as blocked.
+    let within = Nanos(stolen.0.saturating_sub(known.0));
+    let rests = BLOCKED.map(of).into_iter().chain([(stolen, known)]);
+    let rests = rests.fold((Nanos::ZERO, Nanos::ZERO), |(seen, truth), of| (seen + of.0, truth + of.1));
+    check("stolen and blocked", rests);
     for part in Part::ALL {
         match part {
+            Part::Stolen => check("stolen", (Nanos::min(stolen, known), known)),
+            part if BLOCKED.contains(&part) => {
+                let (seen, truth) = of(part);
+                let least = Nanos(truth.0.saturating_sub(within.0));
+                check(part.name(), (seen, seen.clamp(least, truth)));
+            }
             // A thread that an interrupt has woken waits until its CPU has finished the interrupt. The kernel has this
             // time on the thread's own clock: if a wake-up leads to a switch at once, the switch is stamped with the
             // clock of the wake-up (`rq_clock_skip_update`, kernel/sched/core.c). Only the sum is known.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use kernel::account::Counters;
 use units::Nanos;
 
 fn main() -> Result<(), String> {
@@ -39,36 +40,43 @@ fn run(name: &str, file: &str, turns: Option<(Nanos, Nanos)>) -> io::Result<()> 
     });
     rustix::thread::set_name(&CString::new(name).map_err(io::Error::other)?)?;
     writeln!(io::stdout(), "ready")?;
-    for (begin, end) in stretches(&is_over, turns) {
+    for (begin, end) in stretches(&is_over, turns, &Counters::open()?) {
         writeln!(file, "{begin} {end}")?;
     }
     file.flush()
 }
 
-/// Nothing between two readings of the clock takes a microsecond: a longer gap is time of other threads.
+/// Nothing between two readings of the clock takes a microsecond: a longer gap is time of other threads if the kernel
+/// has put this one on a CPU since, and otherwise of an interrupt or the hypervisor, which take it from this one.
 const GAP: Nanos = Nanos::from_micros(5);
 
 /// A test's hogs run for seconds, in periods of milliseconds.
 const MOST: usize = 1 << 20;
 
-fn stretches(is_over: &AtomicBool, turns: Option<(Nanos, Nanos)>) -> Vec<(u64, u64)> {
+fn stretches(is_over: &AtomicBool, turns: Option<(Nanos, Nanos)>, counters: &Counters) -> Vec<(u64, u64)> {
     let mut stretches = Vec::with_capacity(4_096);
-    let mut begin = clock::now();
+    let mut on_cpu = counters.moment();
+    let mut begin = on_cpu.at;
     let (mut last, mut busy_from) = (begin, clock::thread_cpu());
     while !is_over.load(Ordering::Relaxed) && stretches.len() < MOST {
         let now = clock::now();
         if now - last > GAP {
-            stretches.push((begin.0, last.0));
-            begin = now;
+            let again = counters.moment();
+            if on_cpu.until(&again).slices > 0 {
+                stretches.push((begin.0, last.0));
+                begin = again.at;
+            }
+            (last, on_cpu) = (again.at, again);
+        } else {
+            last = now;
         }
-        last = now;
         if let Some((busy, idle)) = turns
             && clock::thread_cpu() - busy_from >= busy
         {
             stretches.push((begin.0, last.0));
             clock::sleep_until(last + idle);
-            (begin, busy_from) = (clock::now(), clock::thread_cpu());
-            last = begin;
+            (on_cpu, busy_from) = (counters.moment(), clock::thread_cpu());
+            (begin, last) = (on_cpu.at, on_cpu.at);
         }
     }
     stretches.push((begin.0, last.0));

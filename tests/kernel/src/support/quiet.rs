@@ -45,7 +45,7 @@ pub fn in_trials(trial: impl Fn() -> Verdict) {
 }
 
 /// Time of all CPUs that the hypervisor used for something else, in ticks: the eighth number of the line `cpu`.
-fn stolen_ticks() -> u64 {
+pub fn stolen_ticks() -> u64 {
     let stat = fs::read_to_string("/proc/stat").expect("/proc is mounted");
     let steal = stat.lines().next().and_then(|cpu| cpu.split_ascii_whitespace().nth(8));
     steal.and_then(|ticks| ticks.parse().ok()).expect("the kernel counts stolen time")
