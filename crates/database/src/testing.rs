@@ -7,10 +7,12 @@ use super::postgres::ScramCache;
 use super::server::{Server, Shared};
 use super::{Database, DatabaseKind, DatabaseParts, Login, ServerPlan, TlsUse};
 use crate::sql::{After, Ask, Keep, Parameters, Rows, Script, Statement};
+use codec::tls::{Resumption, TlsOptions, TlsPlan, Trust, Versions};
 use codec::{
     CloseEvent, DecodeError, Encoded, Event, FailedCheck, Judgement, Key, Next, Opening, Origin, Protocol,
     Route, Session, UsedProtocols,
 };
+use units::Nanos;
 
 /// Statements in order, each with one value, and the rows that were seen.
 pub(crate) struct Statements {
@@ -81,6 +83,19 @@ pub(crate) fn run_after(setup: &[&str], pieces: &[&str], form: Form) -> Database
     let script = Statements { keep, has_value, count: count as u64 };
     Database::new(script, DatabaseParts { kind, statements, servers, setup, result_bytes: 1_000, pipeline })
         .unwrap()
+}
+
+/// TLS that checks no certificate.
+pub(crate) fn tls() -> TlsPlan {
+    let options = TlsOptions {
+        trust: Trust::Anyone,
+        identity: None,
+        alpn: Vec::new(),
+        versions: Versions::Any,
+        resumption: Resumption::Off,
+        now: || Nanos(0),
+    };
+    options.config().unwrap().for_server("localhost").unwrap()
 }
 
 /// What the connections to one server share, for a test of the protocol alone.

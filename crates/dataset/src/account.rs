@@ -3,7 +3,7 @@
 //! Each query has one row with one value, a JSON object where there are several, because a session keeps the first row
 //! of a result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +41,9 @@ pub struct Snapshot {
     /// By an ID that is unique.
     statements: BTreeMap<String, StatementAccount>,
     missing: Vec<MissingFact>,
+    /// Between when it was read, and how long the server had counted by then.
+    read: (Nanos, Nanos),
+    counted_for: Option<Nanos>,
     /// Sessions of this account, for a server that counts what a session did only when that ends.
     sessions: Option<u64>,
 }
@@ -79,15 +82,20 @@ impl Accountant {
     ///
     /// When the server cannot be reached or refuses the login or the counters; one line.
     pub fn read(&self, before: Option<&Snapshot>) -> anyhow::Result<Snapshot> {
+        let began = clock::now();
         let mut reading = Reading { client: Client::connect(&self.protocol, &self.place)? };
         reading.client.limit_waits(PATIENCE)?;
-        match self.kind {
+        let mut snapshot = match self.kind {
             DatabaseKind::MySql => reading.mysql(),
             DatabaseKind::Postgres => {
                 reading.postgres(before.and_then(|before| before.sessions), self.digest)
             }
             DatabaseKind::Redis => reading.redis(),
-        }
+        }?;
+        snapshot.read = (began, clock::now());
+        snapshot.counted_for =
+            UPTIMES.iter().filter_map(|name| snapshot.counters.remove(*name)).min().map(Nanos::from_secs);
+        Ok(snapshot)
     }
 
     /// Samples the sessions of the server once per second from `zero` on, over another connection. `None` for a server
@@ -114,16 +122,25 @@ impl Accountant {
 /// How long the server may take for its counters.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a server has counted, in seconds: `FLUSH STATUS` begins again, without a restart.
+const UPTIMES: [&str; 4] = ["Uptime", "Uptime_since_flush_status", "uptime", "uptime_in_seconds"];
+
+/// Of the difference of two uptimes, which are whole seconds.
+const UPTIME_ERROR: Nanos = Nanos::from_secs(2);
+
+/// Counters that only a reset makes smaller (`pg_stat_reset`, `CONFIG RESETSTAT`).
+const NEVER_FALL: [&str; 3] = ["Questions", "xact_commit", "total_commands_processed"];
+
 /// Names of `SHOW GLOBAL STATUS`, without those that are no counters of a load.
 const MYSQL: [&str; 4] = [
     "SELECT JSON_OBJECTAGG(VARIABLE_NAME, VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME \
      IN ('QUESTIONS', 'QUERIES', 'CONNECTIONS', 'ABORTED_CLIENTS', 'ABORTED_CONNECTS', 'BYTES_RECEIVED', 'BYTES_SENT', \
-     'SLOW_QUERIES', 'CREATED_TMP_TABLES', 'CREATED_TMP_DISK_TABLES', 'THREADS_CREATED', 'THREADPOOL_THREADS') OR \
+     'UPTIME', 'UPTIME_SINCE_FLUSH_STATUS', 'SLOW_QUERIES', 'CREATED_TMP_TABLES', 'CREATED_TMP_DISK_TABLES', 'THREADS_CREATED', 'THREADPOOL_THREADS') OR \
      VARIABLE_NAME LIKE 'COM\\_%' OR VARIABLE_NAME LIKE 'QCACHE\\_%' OR VARIABLE_NAME LIKE 'INNODB\\_%' OR \
      VARIABLE_NAME LIKE 'HANDLER\\_%'",
     "SELECT JSON_OBJECTAGG(VARIABLE_NAME, VARIABLE_VALUE) FROM performance_schema.global_status WHERE VARIABLE_NAME \
      IN ('Questions', 'Queries', 'Connections', 'Aborted_clients', 'Aborted_connects', 'Bytes_received', 'Bytes_sent', \
-     'Slow_queries', 'Created_tmp_tables', 'Created_tmp_disk_tables', 'Threads_created') OR \
+     'Uptime', 'Uptime_since_flush_status', 'Slow_queries', 'Created_tmp_tables', 'Created_tmp_disk_tables', 'Threads_created') OR \
      VARIABLE_NAME LIKE 'Com\\_%' OR VARIABLE_NAME LIKE 'Innodb\\_%' OR VARIABLE_NAME LIKE 'Handler\\_%'",
     "SELECT @@performance_schema",
     "SELECT JSON_OBJECTAGG(id, JSON_ARRAY(text, calls, ps / 1000, sent)) FROM (SELECT \
@@ -135,7 +152,8 @@ const MYSQL: [&str; 4] = [
 /// The sessions of this account, its database, and its statements: those of others have no number unless it may read them.
 const POSTGRES: [&str; 3] = [
     "SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND backend_type = 'client backend'",
-    "SELECT row_to_json(d) FROM pg_stat_database AS d WHERE datname = current_database()",
+    "SELECT row_to_json(d) FROM (SELECT *, extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) AS \
+     uptime FROM pg_stat_database WHERE datname = current_database()) AS d",
     "SELECT json_object_agg(id, json_build_array(text, calls, ms * 1000000, rows)) FROM (SELECT queryid || ':' || \
      userid || ':' || toplevel::text AS id, left(query, 300) AS text, calls, total_exec_time AS ms, rows FROM \
      pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND queryid IS \
@@ -268,7 +286,8 @@ fn whole(value: &Value) -> Option<u64> {
 
 /// The counters of `INFO`, and its commands.
 fn info(text: &str) -> Snapshot {
-    const KEPT: [&str; 12] = [
+    const KEPT: [&str; 13] = [
+        "uptime_in_seconds",
         "total_connections_received",
         "total_commands_processed",
         "total_net_input_bytes",
@@ -304,10 +323,28 @@ fn info(text: &str) -> Snapshot {
     snapshot
 }
 
+/// Whether a server's counters began again between two snapshots.
+fn began_again(before: &Snapshot, after: &Snapshot) -> bool {
+    let fell = |name: &str| after.counters.get(name) < before.counters.get(name);
+    let ran = after.read.0 - before.read.1;
+    let was_short = before
+        .counted_for
+        .zip(after.counted_for)
+        .is_some_and(|(begin, end)| end + UPTIME_ERROR < begin + ran);
+    was_short || NEVER_FALL.into_iter().any(fell)
+}
+
 /// What the server did between two snapshots.
 pub fn between(before: &Snapshot, after: &Snapshot) -> ServerAccount {
-    let change = |(name, &after): (&String, &u64)| {
-        let before = before.counters.get(name).copied().unwrap_or(0);
+    if began_again(before, after) {
+        let why =
+            "the server's counters began again during the run: it was restarted, or somebody reset them"
+                .to_owned();
+        return unread(why);
+    }
+    let change = |name: &String| {
+        let of = |snapshot: &Snapshot| snapshot.counters.get(name).copied().unwrap_or(0);
+        let (before, after) = (of(before), of(after));
         let change = i64::try_from(i128::from(after) - i128::from(before)).unwrap_or(i64::MAX);
         (change != 0).then(|| (name.clone(), CounterChange { before, after, change }))
     };
@@ -327,9 +364,20 @@ pub fn between(before: &Snapshot, after: &Snapshot) -> ServerAccount {
         })
         .collect();
     statements.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.text.cmp(&b.text)));
-    statements.truncate(MOST_KEPT);
-    let counters = after.counters.iter().filter_map(change).collect();
-    ServerAccount { counters, statements, sessions: None, missing: after.missing.clone() }
+    let mut missing = after.missing.clone();
+    if after.statements.len() >= MOST_READ {
+        let why = format!("only {MOST_READ} were read, those that the server lists first");
+        missing.push(MissingFact { what: "statements".to_owned(), why });
+    }
+    if statements.len() > MOST_KEPT {
+        let why = format!("{} more were executed, with less time each", statements.len() - MOST_KEPT);
+        missing.push(MissingFact { what: "statements".to_owned(), why });
+        statements.truncate(MOST_KEPT);
+    }
+    // Redis does not list a database without keys.
+    let names: BTreeSet<&String> = before.counters.keys().chain(after.counters.keys()).collect();
+    let counters = names.into_iter().filter_map(change).collect();
+    ServerAccount { counters, statements, sessions: None, missing }
 }
 
 /// The account of a server that could not be read.
@@ -358,6 +406,33 @@ mod tests {
         assert_eq!((get.text.as_str(), get.calls, get.total_ns), ("GET", 3, 50_000));
     }
 
+    /// If this fails, a server that was restarted during a run has its total since then as the difference, or a negative
+    /// one.
+    #[test]
+    fn counters_that_began_again_have_no_difference() {
+        let at = |at: u64, uptime: u64, commands: u64| Snapshot {
+            read: (Nanos::from_secs(at), Nanos::from_secs(at)),
+            counted_for: Some(Nanos::from_secs(uptime)),
+            counters: [("total_commands_processed".to_owned(), commands)].into(),
+            ..Snapshot::default()
+        };
+        let before = at(1_000, 5, 70);
+        assert_eq!(between(&before, &at(1_060, 64, 90)).counters["total_commands_processed"].change, 20);
+        // Restarted ten seconds into the run; and reset.
+        for again in [at(1_060, 50, 90), at(1_060, 65, 10)] {
+            let account = between(&before, &again);
+            assert!(account.counters.is_empty(), "{account:?}");
+            assert!(account.missing[0].why.contains("began again"), "{account:?}");
+        }
+    }
+
+    /// If this fails, keys that have all expired are not in the differences.
+    #[test]
+    fn a_counter_that_is_no_longer_listed_is_zero() {
+        let account = between(&info(INFO), &info(&INFO.replace("db2:keys=7,expires=0,avg_ttl=0\r\n", "")));
+        assert_eq!(account.counters["db2_keys"], CounterChange { before: 7, after: 0, change: -7 });
+    }
+
     /// If this fails, a statement that was not read before is reported with all of its calls since the server began.
     #[test]
     fn a_statement_is_new_only_if_all_were_read_before() {
@@ -366,7 +441,14 @@ mod tests {
             statements: (0..count).map(|n| (n.to_string(), one.clone())).collect(),
             ..Snapshot::default()
         };
-        assert_eq!(between(&full(MOST_READ), &full(MOST_READ + 1)).statements, []);
+        let account = between(&full(MOST_READ), &full(MOST_READ + 1));
+        assert_eq!(account.statements, []);
+        assert!(account.missing[0].why.starts_with("only 1000 were read"), "{account:?}");
+        let account = between(&full(0), &full(MOST_KEPT + 9));
+        assert_eq!(
+            (account.statements.len(), account.missing[0].why.starts_with("9 more")),
+            (MOST_KEPT, true)
+        );
         assert_eq!(between(&full(3), &full(4)).statements.as_slice(), std::slice::from_ref(&one));
     }
 }

@@ -111,7 +111,9 @@ impl MySqlWire {
     ) -> Result<(), DecodeError> {
         self.stage = Stage::Login;
         let greeting = self.greeting.take().expect("a login follows the greeting");
-        let is_private = is_secured || plan.is_local_socket;
+        // An attacker between the two could have left the TLS out that was only preferred, or offered another certificate.
+        let is_required = matches!(plan.tls, TlsUse::Required(_));
+        let is_private = (is_secured && is_required) || plan.is_local_socket;
         let login = LoginProgress::new(&greeting.method, &greeting.nonce, is_private);
         let proof = match login.proof(&plan.login) {
             Ok(proof) => proof,

@@ -9,6 +9,7 @@ use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
 use super::MySqlWire;
+use super::greeting::can;
 use super::packets::{begin_message, end_message};
 use crate::sql::{Ask, Keep, Parameters, Statement};
 use crate::testing::{self, Ending, Form, Statements, check, converse, reply};
@@ -397,6 +398,26 @@ fn caching_sha2_in_full_encrypts_the_password_unless_nobody_can_read_it() {
             matches!(endings[..], [Ending::Broke(DecodeError::Login { what })] if what.contains("get-server-public-key=1"))
         );
         assert_eq!(self::messages(&sent).len(), answers.len() - 2);
+    }
+}
+
+/// If this fails, an attacker between the two gets the password by offering TLS, which was only preferred.
+#[test]
+fn tls_that_is_only_preferred_hides_no_password() {
+    let tls = testing::tls();
+    for (tls, is_sent) in [(TlsUse::Preferred(tls.clone()), false), (TlsUse::Required(tls), true)] {
+        let login = Login { user: "app".into(), password: "secret".into(), database: None };
+        let plan = ServerPlan { login, tls, is_local_socket: false, trusts_public_key: false };
+        let shared = testing::shared(DatabaseKind::MySql, plan);
+        let context = Context { shared: &shared, server: &shared.servers[0] };
+        let (mut wire, mut out) = (MySqlWire::new(0, 1_000), Vec::new());
+        wire.open(context.plan(), &mut out);
+        let greeting = greeting("caching_sha2_password", CAPABILITIES | can::SSL);
+        let begin = wire.handle(context, None, &greeting, &mut out).unwrap();
+        assert_eq!(begin.1, Some(WireEvent::BeginTls));
+        wire.begin_secured(context, &mut out).unwrap();
+        let asked = wire.handle(context, None, &packet(3, &[1, 4]), &mut out);
+        assert_eq!((asked.is_ok(), out.ends_with(b"secret\0")), (is_sent, is_sent));
     }
 }
 

@@ -1,7 +1,8 @@
 //! The text of ab (ApacheBench).
 //!
 //! Its times are whole milliseconds. `Complete requests` counts all responses, `Failed requests` those whose length
-//! differed and those that broke, `Non-2xx responses` those with another status.
+//! differed and those that broke, `Non-2xx responses` those with another status; a response may be in both. `Time per
+//! request` is the duration times the concurrency, divided by the responses: no measurement, so it is left out.
 
 use record::import::{ErrorCount, ImportedResults, ImportedTime};
 
@@ -10,7 +11,8 @@ use super::{ImportError, NO_BLAME, NO_PHASES, NO_SCHEDULE, NO_STAMPS, NO_UNANSWE
 
 const MEANING: &str =
     "the beginning of the connect, or of the request on a kept connection, until the response is read";
-const ROUNDED: &str = "fractions of a millisecond: percentiles and extremes are whole milliseconds";
+const ROUNDED: &str = "fractions of a millisecond: its times are whole milliseconds";
+const OVERLAP: &str = "how many failed: `Failed requests` and `Non-2xx responses` have responses in common; the larger one is shown";
 
 pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     let mut results = ImportedResults::default();
@@ -20,7 +22,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
         meaning: MEANING.to_owned(),
         ..ImportedTime::default()
     };
-    let mut bad = 0;
+    let (mut failed, mut of_another_status) = (0, 0);
     let (mut host, mut port, mut path) = ("", "", "");
     for line in lines(text) {
         let first =
@@ -38,15 +40,13 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
         } else if let Some(count) = first("Complete requests") {
             results.requests = Some(line.count(count)?);
         } else if let Some(count) = first("Failed requests") {
-            failures(&mut results, line, "Failed requests", count, &mut bad)?;
+            failed = failures(&mut results, line, "Failed requests", count)?;
         } else if let Some(count) = first("Non-2xx responses") {
-            failures(&mut results, line, "Non-2xx responses", count, &mut bad)?;
+            of_another_status = failures(&mut results, line, "Non-2xx responses", count)?;
         } else if let Some(count) = first("Total transferred") {
             results.bytes_received = Some(line.count(count)?);
         } else if let Some(rate) = first("Requests per second") {
             results.request_rate_per_s = Some(line.float(rate)?);
-        } else if let Some(mean) = first("Time per request").filter(|_| time.mean_ns.is_none()) {
-            time.mean_ns = Some(line.milliseconds(mean)?);
         } else {
             distribution(&mut time, line)?;
         }
@@ -58,17 +58,23 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
         let scheme = if text.contains("SSL/TLS Protocol:") { "https" } else { "http" };
         results.url = Some(format!("{scheme}://{host}:{port}{path}"));
     }
-    let failed = u64::min(bad, requests);
+    let overlap = failed > 0 && of_another_status > 0;
+    let failed = u64::max(failed, of_another_status).min(requests);
     (results.ok, results.failed) = (Some(requests - failed), Some(failed));
     time.count = Some(requests);
     results.times.push(time);
+    let mut cannot_know =
+        vec![NO_SCHEDULE, ROUNDED, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES];
+    if overlap {
+        cannot_know.insert(0, OVERLAP);
+    }
     let version =
         text.split_once("ApacheBench, Version ").map(|(_, rest)| rest.split(' ').next().unwrap_or(""));
     Ok(Parsed {
         tool: "ab",
         tool_version: version.map(super::text::shown),
         form: "text",
-        cannot_know: vec![NO_SCHEDULE, ROUNDED, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES],
+        cannot_know,
         results,
         values: Vec::new(),
     })
@@ -79,22 +85,21 @@ fn failures(
     line: Line<'_>,
     what: &str,
     count: &str,
-    bad: &mut u64,
-) -> Result<(), ImportError> {
+) -> Result<u64, ImportError> {
     let count = line.count(count)?;
-    *bad = bad.saturating_add(count);
     if count > 0 {
         results.errors.push(ErrorCount { original: what.to_owned(), count: Some(count) });
     }
-    Ok(())
+    Ok(count)
 }
 
-/// `Total: MIN MEAN SD MEDIAN MAX`, `50% 7`, `100% 26 (longest request)`.
+/// `Total: MIN MEAN SD MEDIAN MAX`, with `-S` `Total: MIN MEAN MAX`, `50% 7`, `100% 26 (longest request)`.
 fn distribution(time: &mut ImportedTime, line: Line<'_>) -> Result<(), ImportError> {
     let words: Vec<&str> = line.text.split_ascii_whitespace().collect();
     match words.as_slice() {
-        ["Total:", min, _, _, _, max] => {
+        ["Total:", min, mean, .., max] => {
             time.min_ns = Some(line.milliseconds(min)?);
+            time.mean_ns = Some(line.milliseconds(mean)?);
             time.max_ns = Some(line.milliseconds(max)?);
         }
         [share, value, ..] if share.ends_with('%') && *share != "100%" && time.quantiles.len() < 100 => {
