@@ -45,7 +45,8 @@ fn mariadb_accounts_for_its_statements() {
     let on = Mariadb::start_with(&["--performance-schema=ON"]);
     for (server, has_digests) in [(&off, false), (&on, true)] {
         let (password, url) = (server.password_file(), server.url(""));
-        let load = ["--password-file", &password, "-c", "3", "-n", "200", "--warmup", "100ms", "--no-tui"];
+        // Over one connection: threads of the server add to its digests without a lock, and lose counts of each other.
+        let load = ["--password-file", &password, "-c", "1", "-n", "200", "--warmup", "100ms", "--no-tui"];
         let run = drive(&[&load[..], &["--server-account", "--query", "DO 1 + 2", &url]].concat());
         assert_eq!(run.reported(), ["ok - 200"], "{}", run.stderr);
         // The warm-up is not among them.
@@ -54,10 +55,10 @@ fn mariadb_accounts_for_its_statements() {
         let own = change(&run, "Questions") - 200;
         assert!((2..=8).contains(&own), "{own} statements of our own");
         if has_digests {
-            // A statement enters the digests after its response was sent: the last one of each of three connections
-            // may be missing, and that of the warm-up be there.
+            // A statement enters the digests after its response was sent: the last one may be missing, and that of the
+            // warm-up be there.
             let counted = calls(&run, "DO");
-            assert!((197..=203).contains(&counted), "{counted} executions");
+            assert!((199..=201).contains(&counted), "{counted} executions");
             assert_eq!(missing(&run), "");
             assert!(statements(&run)[0]["total_ns"].as_u64().unwrap() > 0);
         } else {
