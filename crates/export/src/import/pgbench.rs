@@ -76,9 +76,6 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
         let lag = time("phase-schedule_lag", "rate limit schedule lag", LAG);
         results.times.push(ImportedTime { mean_ns: Some(average), max_ns: Some(most), ..lag });
     }
-    let version = lines(text)
-        .find_map(|line| line.text.strip_prefix("pgbench ("))
-        .and_then(|rest| rest.split([' ', ',', ')']).next());
     let times = if is_measured { NO_PERCENTILES } else { NO_TIMES };
     let mut cannot_know = vec![times, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES];
     if lag.is_none() {
@@ -86,12 +83,18 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     }
     Ok(Parsed {
         tool: "pgbench",
-        tool_version: version.map(super::text::shown),
+        tool_version: version(text).map(super::text::shown),
         form: "text",
         cannot_know,
         results,
         values: Vec::new(),
     })
+}
+
+/// `pgbench (15.18 (Debian 15.18-0+deb12u1))`, `pgbench (15.18, server 14.2)`.
+fn version(text: &str) -> Option<&str> {
+    let rest = lines(text).find_map(|line| line.text.strip_prefix("pgbench ("))?;
+    rest.split([' ', ',', ')']).next()
 }
 
 /// 2500-01-01.
