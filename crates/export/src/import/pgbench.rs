@@ -21,8 +21,7 @@ const NO_PERCENTILES: &str = "any percentile: pgbench prints the average and the
 
 pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     let mut results = ImportedResults::default();
-    let (mut mean, mut lag, mut skipped) = (None, None, 0);
-    let mut is_measured = false;
+    let (mut mean, mut lag, mut skipped, mut is_measured) = (None, None, 0, false);
     for line in lines(text) {
         if line.text.starts_with("progress: ") {
             push(&mut results, line, interval(line)?)?;
