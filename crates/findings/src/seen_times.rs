@@ -14,6 +14,8 @@ pub struct SeenWindow {
     pub stands_for: Nanos,
     /// Requests without a response.
     pub unanswered: u64,
+    /// Bytes that the server read in it, by the kernel's counters.
+    pub bytes: u64,
 }
 
 /// Times at the server, by the windows that they were seen in.
@@ -25,6 +27,12 @@ pub struct SeenTimes {
     everything: Nanos,
     in_windows: Nanos,
     reported: Nanos,
+    /// Bytes that the server read while not everything was counted, and the length of that time.
+    bytes: (u64, Nanos),
+    /// Why these are not all that it read.
+    flaw: Option<String>,
+    /// Requests that came over no TCP connection.
+    local: u64,
     /// The times that were seen since [`SeenTimes::take_interval`].
     spans: Vec<SeenSpan>,
     /// The record's zero by the kernel's clock.
@@ -40,6 +48,9 @@ impl SeenTimes {
             everything: Nanos::ZERO,
             in_windows: Nanos::ZERO,
             reported: Nanos::ZERO,
+            bytes: (0, Nanos::ZERO),
+            flaw: None,
+            local: 0,
             spans: Vec::new(),
             zero,
         }
@@ -47,6 +58,7 @@ impl SeenTimes {
 
     /// Adds a request.
     pub fn add(&mut self, served: &Served) {
+        self.local += u64::from(served.peer.is_none());
         self.latest.record(served.response());
     }
 
@@ -55,6 +67,7 @@ impl SeenTimes {
     pub fn add_window(&mut self, window: &SeenWindow, counts_all: bool) {
         let length = window.until - window.from;
         let mut seen = self.take(length, window.stands_for);
+        seen.amount = window.bytes as f64;
         if counts_all && window.unanswered > 0 {
             seen.values.push((u64::MAX, window.unanswered));
         }
@@ -74,6 +87,17 @@ impl SeenTimes {
         self.sample.add_everything(&seen);
         self.everything += length;
         self.add_span(until - length, until);
+    }
+
+    /// Adds bytes that the server read in a time while not everything was counted, in windows and between them.
+    pub fn add_bytes(&mut self, bytes: u64, time: Nanos) {
+        self.bytes.0 += bytes;
+        self.bytes.1 += time;
+    }
+
+    /// The bytes are not all that the server read, for this reason: the rate follows from time.
+    pub fn distrust_bytes(&mut self, why: String) {
+        self.flaw = Some(why);
     }
 
     fn add_span(&mut self, from: Nanos, until: Nanos) {
@@ -101,7 +125,15 @@ impl SeenTimes {
                 high: finite(estimate.high),
             })
         };
-        windows.rate_per_s = range(self.sample.rate(), 1e9);
+        let flaw = match self.local {
+            0 => self.flaw.clone(),
+            n => Some(format!("{n} requests came over Unix domain sockets")),
+        };
+        let (bytes, time) = (self.bytes.0 as f64, self.bytes.1.0 as f64);
+        let by_bytes = if flaw.is_none() { self.sample.rate_by_amount(bytes, time) } else { None };
+        windows.bytes_read = by_bytes.map(|_| self.bytes.0);
+        windows.rate_by_time = flaw;
+        windows.rate_per_s = range(by_bytes.or_else(|| self.sample.rate()), 1e9);
         windows.mean_ns = range(self.sample.mean(), 1.0);
         windows.p50_ns = range(self.sample.quantile(0.5), 1.0);
         windows.p99_ns = range(self.sample.quantile(0.99), 1.0);
@@ -113,6 +145,7 @@ impl SeenTimes {
             length: length.0 as f64,
             stands_for: stands_for.0 as f64,
             sum: self.latest.sum_ns() as f64,
+            amount: 0.0,
             values: recorded.map(|bin| (bin.value_iterated_to(), bin.count_since_last_iteration())).collect(),
         };
         self.latest.clear();

@@ -5,6 +5,10 @@
 //! share is a ratio of two totals. Its error is that of the ratio estimator (Cochran 1977, chapter 6), over windows;
 //! that of a percentile follows from the error of the share below it (Woodruff, JASA 47, 1952). Time in which everything
 //! was seen is part of the totals and has no error.
+//!
+//! Being seen slows a server that has no idle time, so that its windows have fewer values than other times. Where a
+//! related amount is known for all the time, such as bytes, the number of values is the ratio of the two within windows,
+//! times that amount.
 
 /// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +27,8 @@ pub struct SeenTime {
     pub stands_for: f64,
     /// The sum of all values.
     pub sum: f64,
+    /// The amount in it of what is known for all the time.
+    pub amount: f64,
     /// Values in ascending order, with their counts. What is known to be long, but not how long, has the value
     /// [`u64::MAX`] and is not in `sum`.
     pub values: Vec<(u64, u64)>,
@@ -54,6 +60,7 @@ struct Group {
     time: f64,
     count: f64,
     sum: f64,
+    amount: f64,
     values: Vec<(u64, f64)>,
 }
 
@@ -69,6 +76,7 @@ impl Group {
         self.time += expansion * seen.length;
         self.count += expansion * seen.count();
         self.sum += expansion * seen.sum;
+        self.amount += expansion * seen.amount;
         let values: Vec<(u64, f64)> =
             seen.values.iter().map(|&(value, count)| (value, expansion * count as f64)).collect();
         self.values = merged(&self.values, &values);
@@ -79,6 +87,7 @@ impl Group {
         self.time += other.time;
         self.count += other.count;
         self.sum += other.sum;
+        self.amount += other.amount;
         self.values = merged(&self.values, &other.values);
     }
 
@@ -116,7 +125,19 @@ impl WindowSample {
         self.everything.add(seen, 1.0);
     }
 
-    /// Values per nanosecond.
+    /// Values per nanosecond, if outside of the time in which everything was seen this `amount` was in this time, windows
+    /// included.
+    pub fn rate_by_amount(&self, amount: f64, time: f64) -> Option<Estimate> {
+        if self.windows.is_empty() || time <= 0.0 {
+            return self.rate();
+        }
+        let per_amount = ratio(&self.windows, None, |group| group.count, |group| group.amount)?;
+        let of = |ratio: f64| (self.everything.count + ratio * amount) / (self.everything.time + time);
+        let Estimate { value, low, high } = per_amount;
+        Some(Estimate { value: of(value), low: of(low), high: of(high) })
+    }
+
+    /// Values per nanosecond, if being seen changes nothing.
     pub fn rate(&self) -> Option<Estimate> {
         self.ratio(|group| group.count, |group| group.time)
     }
@@ -145,22 +166,31 @@ impl WindowSample {
     }
 
     fn ratio(&self, above: impl Fn(&Group) -> f64, below: impl Fn(&Group) -> f64) -> Option<Estimate> {
-        let all = || self.windows.iter().chain([&self.everything]);
-        let total: f64 = all().map(&below).sum();
-        let whole = self.windows.is_empty();
-        if total <= 0.0 || (!whole && self.windows.len() < LEAST) {
-            return None;
-        }
-        let value = all().map(&above).sum::<f64>() / total;
-        let n = self.windows.len() as f64;
-        let residuals: Vec<f64> =
-            self.windows.iter().map(|group| above(group) - value * below(group)).collect();
-        let mean = residuals.iter().sum::<f64>() / n.max(1.0);
-        let squares: f64 = residuals.iter().map(|residual| (residual - mean).powi(2)).sum();
-        let error = if whole { 0.0 } else { (n / (n - 1.0) * squares).sqrt() / total };
-        let margin = if whole { 0.0 } else { student(n - 1.0) * error };
-        Some(Estimate { value, low: value - margin, high: value + margin })
+        ratio(&self.windows, Some(&self.everything), above, below)
     }
+}
+
+/// The ratio of two totals over windows, and over what was seen beside them.
+fn ratio(
+    windows: &[Group],
+    everything: Option<&Group>,
+    above: impl Fn(&Group) -> f64,
+    below: impl Fn(&Group) -> f64,
+) -> Option<Estimate> {
+    let all = || windows.iter().chain(everything);
+    let total: f64 = all().map(&below).sum();
+    let whole = windows.is_empty();
+    if total <= 0.0 || (!whole && windows.len() < LEAST) {
+        return None;
+    }
+    let value = all().map(&above).sum::<f64>() / total;
+    let n = windows.len() as f64;
+    let residuals: Vec<f64> = windows.iter().map(|group| above(group) - value * below(group)).collect();
+    let mean = residuals.iter().sum::<f64>() / n.max(1.0);
+    let squares: f64 = residuals.iter().map(|residual| (residual - mean).powi(2)).sum();
+    let error = if whole { 0.0 } else { (n / (n - 1.0) * squares).sqrt() / total };
+    let margin = if whole { 0.0 } else { student(n - 1.0) * error };
+    Some(Estimate { value, low: value - margin, high: value + margin })
 }
 
 fn with(mut group: Group, other: &Group) -> Group {
@@ -255,6 +285,7 @@ mod tests {
             length: until - from,
             stands_for,
             sum: times.iter().map(|&time| time as f64).sum(),
+            amount: 0.0,
             values: times.into_iter().map(|time| (time, 1)).collect(),
         }
     }
@@ -303,6 +334,40 @@ mod tests {
         assert!(bias.iter().all(|bias| (bias / trials as f64).abs() < 0.01), "{bias:?}");
     }
 
+    /// A server without idle time serves as many requests as it can, a tenth fewer while it is seen, of 60 to 140 bytes. 500
+    /// watches of it: the true rate is in the interval in about 95 % of them by bytes, and in few by time.
+    #[test]
+    fn a_server_that_is_slower_while_it_is_seen_has_its_rate_by_bytes() {
+        let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(17));
+        let (mut by_bytes, mut by_time) = (0, 0);
+        let trials = 500;
+        for _ in 0..trials {
+            let (mut sample, mut requests, mut bytes) = (WindowSample::default(), 0.0, 0.0);
+            let mut serve = |draw: &mut Draw, length: f64, speed: f64| {
+                let (mut at, mut served) = (0.0, (0_u32, 0.0));
+                while at < length {
+                    at += draw.exponential(SECOND / 2_000.0 / speed);
+                    served = (served.0 + 1, served.1 + 60.0 + 80.0 * draw.unit());
+                }
+                requests += f64::from(served.0);
+                bytes += served.1;
+                served
+            };
+            for _ in 0..100 {
+                serve(&mut draw, 0.5 * SECOND - WINDOW, 1.0);
+                let (count, amount) = serve(&mut draw, WINDOW, 0.9);
+                let values = vec![(1, u64::from(count))];
+                let (length, stands_for) = (WINDOW, 0.5 * SECOND);
+                sample.add_window(&SeenTime { length, stands_for, sum: 0.0, amount, values });
+            }
+            let (time, holds) = (50.0 * SECOND, |one: Estimate, truth: f64| one.low <= truth && truth <= one.high);
+            let truth = requests / time;
+            by_bytes += usize::from(holds(sample.rate_by_amount(bytes, time).unwrap(), truth));
+            by_time += usize::from(holds(sample.rate().unwrap(), truth));
+        }
+        assert!(by_bytes * 100 >= trials * 92 && by_time * 2 < trials, "{by_bytes} and {by_time} of {trials}");
+    }
+
     #[test]
     fn what_was_all_seen_is_exact() {
         let mut sample = WindowSample::default();
@@ -310,6 +375,7 @@ mod tests {
             length: 10.0,
             stands_for: 10.0,
             sum: 60.0,
+            amount: 0.0,
             values: vec![(10, 2), (40, 1)],
         });
         let exact = |value| Some(Estimate { value, low: value, high: value });
@@ -321,7 +387,7 @@ mod tests {
     #[test]
     fn a_few_windows_have_no_interval() {
         let mut sample = WindowSample::default();
-        let window = SeenTime { length: 1.0, stands_for: 5.0, sum: 3.0, values: vec![(3, 1)] };
+        let window = SeenTime { length: 1.0, stands_for: 5.0, sum: 3.0, amount: 0.0, values: vec![(3, 1)] };
         for _ in 0..LEAST - 1 {
             sample.add_window(&window);
             assert_eq!(sample.rate(), None);
@@ -335,7 +401,7 @@ mod tests {
         let mut sample = WindowSample::default();
         for n in 0..20 {
             let values = vec![(10, 97), (u64::MAX, 3 + n % 2)];
-            sample.add_window(&SeenTime { length: 1.0, stands_for: 5.0, sum: 970.0, values });
+            sample.add_window(&SeenTime { length: 1.0, stands_for: 5.0, sum: 970.0, amount: 0.0, values });
         }
         assert_eq!(sample.quantile(0.5).map(|p50| p50.high), Some(10.0));
         assert_eq!(sample.quantile(0.99).map(|p99| p99.high), Some(f64::INFINITY));
@@ -346,7 +412,7 @@ mod tests {
         let mut sample = WindowSample::default();
         for n in 0..10_000 {
             let values = vec![(n % 50, 2)];
-            sample.add_window(&SeenTime { length: 1.0, stands_for: 4.0, sum: (n % 50 * 2) as f64, values });
+            sample.add_window(&SeenTime { length: 1.0, stands_for: 4.0, sum: (n % 50 * 2) as f64, amount: 0.0, values });
         }
         assert!(sample.windows.len() <= WINDOWS);
         let rate = sample.rate().unwrap();

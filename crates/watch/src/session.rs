@@ -12,6 +12,7 @@ use crate::bounded::{Bounded, Summed};
 use crate::duty::Budget;
 use crate::find::{self, FindError, Found, Named};
 use crate::kernel::{CaptureSettings, Cost, Kernel, LoadError, Losses, require_host_pids};
+use crate::received::ReadBytes;
 use crate::tls::{self, TlsLibraries};
 use crate::windows::{Seeing, Seen, Server, Windows};
 
@@ -114,9 +115,15 @@ impl Session {
         self.windows.as_ref().map(Windows::summary)
     }
 
+    /// What the server read under a budget in times that belong to no window, while not everything was counted, or why
+    /// this is not known. Complete after [`Session::detach`]; `None` without a budget.
+    pub fn read_after_windows(&self) -> Option<Result<ReadBytes, String>> {
+        self.windows.as_ref().map(Windows::after)
+    }
+
     fn server(&mut self) -> Server<'_> {
         let Session { kernel, assembler, found, .. } = self;
-        Server { kernel, assembler, processes: &found.processes }
+        Server { kernel, assembler, processes: &found.processes, ports: &found.ports }
     }
 
     /// Adds the requests completed since the last call to `done`, ordered by their ends as far as threads allow: all, or
@@ -154,7 +161,7 @@ impl Session {
 
     /// Detaches the programs: what the server does from now on is not seen. Follow with [`Session::finish`].
     pub fn detach(&mut self, now: Nanos) {
-        self.windows.iter_mut().for_each(|windows| windows.stop(now));
+        self.windows.iter_mut().for_each(|windows| windows.stop(now, &self.found.ports));
         self.kernel.detach();
     }
 

@@ -2,6 +2,9 @@
 //!
 //! A request counts if it was read within a window, however long it takes: the programs stay attached until those
 //! requests have their responses, for [`TAIL`] at most. So long requests are as likely to be seen as short ones.
+//!
+//! What the server reads is counted without programs ([`Received`]), at both ends of each window and of the time in which
+//! everything is counted.
 
 use record::Served;
 use record::observation::watch::WindowCost;
@@ -10,6 +13,7 @@ use units::Nanos;
 use crate::assemble::Assembler;
 use crate::duty::{Budget, Duty, LEAD, Next, Spent, WINDOW, Window};
 use crate::kernel::{Kernel, LoadError};
+use crate::received::{ReadBytes, Received};
 use crate::spending::Spending;
 
 /// A window that has ended, whose requests were passed on.
@@ -21,6 +25,9 @@ pub struct Seen {
     pub stands_for: Nanos,
     /// Requests that were read in it and had no response [`TAIL`] later.
     pub unanswered: u64,
+    /// What the server read in the window, and since it was last seen before that.
+    pub within: ReadBytes,
+    pub before: ReadBytes,
 }
 
 /// How much was seen so far.
@@ -43,6 +50,10 @@ pub struct Windows {
     /// Requests of the current window.
     held: Vec<Served>,
     seeing: Seeing,
+    /// `None`: what is read is not known, and why.
+    received: Result<Received, String>,
+    /// What the server read since it was last seen, where no window follows.
+    after: ReadBytes,
     /// How often events were collected since the end of what is counted.
     looks: u32,
 }
@@ -52,6 +63,7 @@ pub struct Server<'a> {
     pub kernel: &'a mut Kernel,
     pub assembler: &'a mut Assembler,
     pub processes: &'a [u32],
+    pub ports: &'a [u16],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,9 +81,28 @@ enum State {
         next: Window,
     },
     Detached(Window),
-    Open(Window),
-    Closing(Window),
+    /// Attached, and what is read from `from` on will be counted.
+    Settling {
+        from: Nanos,
+        then: Then,
+    },
+    Open {
+        window: Window,
+        before: ReadBytes,
+    },
+    Closing {
+        window: Window,
+        before: ReadBytes,
+        within: ReadBytes,
+    },
     Over,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    Window(Window),
+    /// Until this review at least.
+    Everything(Nanos),
 }
 
 /// The longest time after a window in which its requests can get their responses. What takes longer is counted, without
@@ -98,18 +129,20 @@ impl Windows {
     /// When the kernel does not attach them again after the calibration.
     pub fn begin(budget: Budget, server: &mut Server<'_>, now: Nanos) -> Result<Windows, LoadError> {
         let began = clock::now();
-        let Server { kernel, assembler, processes } = server;
+        let Server { kernel, assembler, processes, ports } = server;
         // While nothing is attached: what is in flight then is unknown afterwards.
         let mut spending = Spending::calibrate(kernel, |kernel| {
             let assembler = &mut **assembler;
-            let server = &mut Server { kernel, assembler, processes };
+            let server = &mut Server { kernel, assembler, processes, ports };
             finish_range(server, (Nanos::ZERO, Nanos::ZERO), &mut Vec::new());
         })?;
         let spent = spending.so_far(server.kernel, server.processes);
         let now = now + (clock::now() - began);
         let (duty, review) = Duty::new(budget, now, spent);
         let state = State::Everything { from: now, noted: now, review };
-        Ok(Windows { duty, spending, state, held: Vec::new(), seeing: Seeing::default(), looks: 0 })
+        let received = Received::open().map_err(|error| format!("the kernel does not list connections: {error}"));
+        let (seeing, after) = (Seeing::default(), ReadBytes::default());
+        Ok(Windows { duty, spending, state, held: Vec::new(), seeing, received, after, looks: 0 })
     }
 
     /// When to call [`Windows::step`] next; `patience` is how long events can wait.
@@ -117,8 +150,9 @@ impl Windows {
         match self.state {
             State::Everything { review, .. } => review.min(now + patience),
             State::Detached(window) => window.from.saturating_sub(LEAD),
-            State::Open(window) => window.until.min(now + patience),
-            State::Ending { .. } | State::Closing(_) => now + LOOK.min(patience),
+            State::Settling { from, .. } => from,
+            State::Open { window, .. } => window.until.min(now + patience),
+            State::Ending { .. } | State::Closing { .. } => now + LOOK.min(patience),
             State::Over => now + patience,
         }
     }
@@ -171,7 +205,10 @@ impl Windows {
                 let (review, ending) = if now >= review { self.review(server, now) } else { (review, None) };
                 self.note_everything(now);
                 self.state = match ending {
-                    Some(next) => State::Ending { from, until: now, next },
+                    Some(next) => {
+                        self.count(server.ports);
+                        State::Ending { from, until: now, next }
+                    }
                     None => State::Everything { from, noted: now, review },
                 };
             }
@@ -183,11 +220,29 @@ impl Windows {
                 self.spending.add_toggle(server.kernel.resume()?);
                 // Attaching takes a part of the lead; on a busy host all of it, and more.
                 let from = window.from.max(now + (clock::now() - began) + SETTLING);
-                self.state = State::Open(Window { from, until: from + WINDOW, ..window });
+                self.state = State::Settling { from, then: Then::Window(window) };
             }
-            State::Open(window) if now >= window.until => self.state = State::Closing(window),
-            State::Closing(window) if self.is_over(server, window.until, now) => {
-                let seen = self.close(server, window, done);
+            State::Settling { from, then } if now >= from => {
+                let before = self.count(server.ports);
+                let from = now + (clock::now() - began);
+                self.state = match then {
+                    Then::Window(window) => {
+                        let window = Window { from, until: from + WINDOW, ..window };
+                        State::Open { window, before }
+                    }
+                    Then::Everything(review) => {
+                        self.add_after(before);
+                        State::Everything { from, noted: from, review }
+                    }
+                };
+            }
+            State::Open { window, before } if now >= window.until => {
+                let within = self.count(server.ports);
+                let until = now + (clock::now() - began);
+                self.state = State::Closing { window: Window { until, ..window }, before, within };
+            }
+            State::Closing { window, before, within } if self.is_over(server, window.until, now) => {
+                let seen = self.close(server, (window, before, within), done);
                 let now = now + (clock::now() - began);
                 self.plan(server, now)?;
                 return Ok(Some(seen));
@@ -198,8 +253,47 @@ impl Windows {
     }
 
     /// The watch ends at `now`; the programs are detached. Call before [`Windows::finish`].
-    pub fn stop(&mut self, now: Nanos) {
+    pub fn stop(&mut self, now: Nanos, ports: &[u16]) {
         self.note_everything(now);
+        match self.state {
+            State::Everything { .. } | State::Ending { .. } | State::Over => {}
+            State::Open { before, .. } => {
+                self.add_after(before);
+                let after = self.count(ports);
+                self.add_after(after);
+            }
+            State::Detached(_) | State::Settling { .. } | State::Closing { .. } => {
+                let after = self.count(ports);
+                self.add_after(after);
+            }
+        }
+    }
+
+    /// What the server read in times that belong to no window, while not everything was counted; or why it is not known
+    /// what the server read.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    pub fn after(&self) -> Result<ReadBytes, String> {
+        match &self.received {
+            Ok(received) => received.flaw().map_or(Ok(self.after), Err),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
+    fn add_after(&mut self, more: ReadBytes) {
+        self.after.bytes += more.bytes;
+        self.after.time += more.time;
+    }
+
+    /// What the server read since the last call. Once this is not known, it never is again.
+    fn count(&mut self, ports: &[u16]) -> ReadBytes {
+        let Ok(received) = &mut self.received else { return ReadBytes::default() };
+        received.read(ports).unwrap_or_else(|error| {
+            self.received = Err(format!("the kernel does not list its connections: {error}"));
+            ReadBytes::default()
+        })
     }
 
     /// Takes the last events. A window that the end of the watch cuts short is left out.
@@ -213,11 +307,12 @@ impl Windows {
                 kernel.drain_all(|event| assembler.take(event, &mut give));
                 assembler.finish(&mut give);
             }
-            State::Closing(window) => {
+            State::Closing { window, before, within } => {
                 self.state = state;
-                seen = Some(self.close(&mut Server { kernel, assembler, processes: &[] }, window, done));
+                let server = &mut Server { kernel, assembler, processes: &[], ports: &[] };
+                seen = Some(self.close(server, (window, before, within), done));
             }
-            State::Detached(_) | State::Open(_) | State::Over => {
+            State::Detached(_) | State::Settling { .. } | State::Open { .. } | State::Over => {
                 kernel.drain_all(|event| assembler.take(event, &mut |_| {}));
             }
         }
@@ -241,8 +336,7 @@ impl Windows {
             Next::Everything(review) => {
                 let toggle = server.kernel.resume()?;
                 self.spending.add_toggle(toggle);
-                let from = now + toggle + LEAD;
-                State::Everything { from, noted: from, review }
+                State::Settling { from: now + toggle + LEAD, then: Then::Everything(review) }
             }
         };
         Ok(())
@@ -261,10 +355,13 @@ impl Windows {
         let (from, until, done) = match self.state {
             State::Everything { from, .. } => (from, Nanos::MAX, done),
             State::Ending { from, until, .. } => (from, until, done),
-            State::Open(window) | State::Closing(window) => (window.from, window.until, &mut self.held),
+            // Nothing that was read so far counts.
+            State::Settling { .. } => (Nanos::MAX, Nanos::MAX, &mut self.held),
+            State::Open { window, .. } => (window.from, Nanos::MAX, &mut self.held),
+            State::Closing { window, .. } => (window.from, window.until, &mut self.held),
             State::Detached(_) | State::Over => return,
         };
-        if matches!(self.state, State::Ending { .. } | State::Closing(_)) {
+        if matches!(self.state, State::Ending { .. } | State::Closing { .. }) {
             kernel.collect();
             self.looks += 1;
         } else {
@@ -279,7 +376,12 @@ impl Windows {
         finish_range(server, range, done)
     }
 
-    fn close(&mut self, server: &mut Server<'_>, window: Window, done: &mut Vec<Served>) -> Seen {
+    fn close(
+        &mut self,
+        server: &mut Server<'_>,
+        (window, before, within): (Window, ReadBytes, ReadBytes),
+        done: &mut Vec<Served>,
+    ) -> Seen {
         let range = (window.from, window.until);
         let mut held = std::mem::take(&mut self.held);
         let unanswered = self.pause(server, range, &mut held);
@@ -288,7 +390,8 @@ impl Windows {
         self.seeing.windows += 1;
         self.seeing.in_windows += window.until - window.from;
         self.seeing.unanswered += unanswered;
-        Seen { from: window.from, until: window.until, stands_for: window.stands_for, unanswered }
+        let Window { from, until, stands_for } = window;
+        Seen { from, until, stands_for, unanswered, within, before }
     }
 
     /// Whether the requests that were read before `until` have their responses, or have had enough time for them.

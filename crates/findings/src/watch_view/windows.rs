@@ -33,6 +33,13 @@ pub fn windows(windows: &Windows, elapsed: Nanos) -> Vec<Block> {
         blocks.push(labelled("unanswered:", text));
     }
     blocks.extend(estimates(windows));
+    if let Some(why) = &windows.rate_by_time {
+        let text = phrase!(
+            "as many requests per second as within windows, where a server without idle time is slower: {why}",
+            why = why.clone()
+        );
+        blocks.push(labelled("rate:", text));
+    }
     blocks
 }
 

@@ -290,8 +290,10 @@ impl<'a> Watching<'a> {
         }
         self.add(done);
         if let Some((window, seen)) = window.zip(self.seen.as_mut()) {
-            let Seen { from, until, stands_for, unanswered } = window;
-            seen.add_window(&SeenWindow { from, until, stands_for, unanswered }, self.spec.only.is_all());
+            let Seen { from, until, stands_for, unanswered, within, before } = window;
+            let window = SeenWindow { from, until, stands_for, unanswered, bytes: within.bytes };
+            seen.add_window(&window, self.spec.only.is_all());
+            seen.add_bytes(before.bytes + within.bytes, before.time + within.time);
         }
     }
 
@@ -415,7 +417,12 @@ impl<'a> Watching<'a> {
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
         results.missed = self.session.missed();
         results.windows = self.session.windows();
-        if let Some((windows, seen)) = results.windows.as_mut().zip(self.seen.as_ref()) {
+        if let Some((windows, seen)) = results.windows.as_mut().zip(self.seen.as_mut()) {
+            match self.session.read_after_windows() {
+                Some(Ok(after)) => seen.add_bytes(after.bytes, after.time),
+                Some(Err(why)) => seen.distrust_bytes(why),
+                None => {}
+            }
             seen.estimate(windows);
         }
         results.kept = kept;

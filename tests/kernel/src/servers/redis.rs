@@ -105,6 +105,46 @@ fn redis_commands_that_were_missed_are_counted() {
     }
 }
 
+/// If this fails, the rate of a server that is slower within windows is underestimated. Six watches, of which four must
+/// have the truth in their interval of 95 %: fewer do in one of 500.
+#[test]
+fn the_rate_of_redis_under_a_budget_follows_from_what_it_read() {
+    let _together = quiet::together();
+    let held = (0..6).filter(|&seed| has_its_rate(seed)).count();
+    assert!(held >= 4, "the rate was in the interval in {held} of 6");
+}
+
+fn has_its_rate(seed: u64) -> bool {
+    let redis = Redis::start();
+    let (port, seed) = (redis.port.to_string(), seed.to_string());
+    let options = ["--port", &port, "--budget", "2%", "--cycle", "150ms", "--seed", &seed];
+    let watching = Watching::start_with(&options, "slowest=100");
+    // Until the watch has ended: what a connection read before its end is not known.
+    let until = clock::now() + Nanos::from_secs(4);
+    let load = || {
+        let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, redis.port)).unwrap();
+        client.set_nodelay(true).unwrap();
+        let mut sent = 0;
+        while clock::now() < until {
+            ping(&mut client);
+            sent += 1;
+        }
+        (client, sent)
+    };
+    let clients: Vec<(TcpStream, u64)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(load)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (results, elapsed) = watching.finish_timed();
+    let sent: u64 = clients.iter().map(|(_, sent)| sent).sum();
+    let windows = results.windows.expect("it has a budget");
+    assert_eq!((windows.rate_by_time.as_deref(), windows.bytes_read.is_some()), (None, true), "{windows:?}");
+    let rate = windows.rate_per_s.expect("there are windows enough");
+    let truth = sent as f64 / elapsed.as_secs_f64();
+    println!("{rate:?}, in truth {truth:.1}: {windows:?}");
+    (rate.low.unwrap()..=rate.high.unwrap()).contains(&truth)
+}
+
 pub(super) struct Redis {
     _process: Leash,
     _folder: TempDir,

@@ -119,6 +119,12 @@ impl Watching {
         self.end().1
     }
 
+    /// The same, with the length of the watch.
+    pub fn finish_timed(mut self) -> (WatchResults, Nanos) {
+        let (observed, results) = self.end();
+        (results, Nanos(observed.document.time.elapsed_ns.expect("it has ended")))
+    }
+
     fn end(&mut self) -> (Observed, WatchResults) {
         // If it has ended by itself it is already reaped; its process ID may then belong to another process.
         if !self.has_ended() {

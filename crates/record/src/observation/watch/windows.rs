@@ -22,6 +22,14 @@ pub struct Windows {
     /// The parts of `cost_ns`.
     pub cost: WindowCost,
     pub server_cpu_ns: u64,
+    /// Bytes that the server read while not everything was counted, by the kernel's counters of its TCP connections: the
+    /// rate of that time is the requests per byte within windows, times these. Absent where the rate follows from time:
+    /// the requests per second within windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_read: Option<u64>,
+    /// Why the rate follows from time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_by_time: Option<String>,
     /// Requests per second of the whole time. These four are absent with fewer than eight windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<EstimatedRange>,
