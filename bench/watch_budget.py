@@ -8,7 +8,7 @@ turn is compared with the mean of the two around it, so a slow drift cancels. Co
 The answers are counted by the server's own writes (/proc/PID/io), over the whole turn, attaching at its begin left out.
 
 Prints each loss, their medians and the bar (2.5 %); the share of the time that was seen; and in how many turns the
-estimate of the rate held the true one, that of the same turn. Ends with 1 if a bar is not kept. Needs root, BTF, Redis,
+estimate of the rate held the true one, that of the whole watch. Ends with 1 if a bar is not kept. Needs root, BTF, Redis,
 nginx and wrk, and a quiet machine.
 """
 import argparse
@@ -33,16 +33,24 @@ def alone_turn(args, pids, each):
 
 
 def rate(args, pids, each):
-    before, begun = writes(pids[-1]), time.monotonic()
+    counted = counting(pids, each)
     time.sleep(args.seconds)
-    return (writes(pids[-1]) - before) / each / (time.monotonic() - begun)
+    return counted()
+
+
+def counting(pids, each):
+    """Answers per second from now on until the result is called."""
+    before, begun = writes(pids[-1]), time.monotonic()
+    return lambda: (writes(pids[-1]) - before) / each / (time.monotonic() - begun)
 
 
 def watched_turn(args, pids, each):
     with watch(args, pids, ["--budget", args.budget]) as observed:
+        counted = counting(pids, each)
         time.sleep(SETTLING_S)
         answers = rate(args, pids, each)
-    return answers, observed["watch"]
+        whole = counted()
+    return answers, whole, observed["watch"]
 
 
 def loss(before, there, after):
@@ -54,7 +62,7 @@ def pairs(name, server, args):
     with server(args) as (pids, each):
         before = alone_turn(args, pids, each)
         for turn in range(args.pairs):
-            there, results = watched_turn(args, pids, each)
+            there, whole, results = watched_turn(args, pids, each)
             after, control, last = (alone_turn(args, pids, each) for _ in range(3))
             losses.append(loss(before, there, after))
             controls.append(loss(after, control, last))
@@ -64,10 +72,10 @@ def pairs(name, server, args):
             shares.append(seen / 1e9 / (args.seconds + SETTLING_S))
             costs.append(windows["cost_ns"] / max(1, windows["server_cpu_ns"]))
             estimate = windows.get("rate_per_s")
-            held.append(bool(estimate) and estimate["low"] <= there <= estimate["high"])
+            held.append(bool(estimate) and estimate["low"] <= whole <= estimate["high"])
             interval = f"{estimate['low']:.0f} to {estimate['high']:.0f}/s" if estimate else "no estimate"
             print(f"  {name} {turn + 1:2}: loss {losses[-1]:+.2%}, control {controls[-1]:+.2%}, saw {shares[-1]:.0%} in"
-                  f" {windows['windows']} windows, cost {costs[-1]:.2%} by its account; {interval}, in truth {there:.0f}/s", flush=True)
+                  f" {windows['windows']} windows, cost {costs[-1]:.2%} by its account; {interval}, in truth {whole:.0f}/s", flush=True)
     median = statistics.median(losses)
     keeps = median <= BAR
     print(f"{name}: median loss {median:.2%} (control {statistics.median(controls):+.2%}), bar {BAR:.1%}:"

@@ -29,6 +29,7 @@ pub struct SeenTimes {
     reported: Nanos,
     /// Bytes that the server read while not everything was counted, and the length of that time.
     bytes: (u64, Nanos),
+    bytes_in_windows: u64,
     /// Why these are not all that it read.
     flaw: Option<String>,
     /// Requests that came over no TCP connection.
@@ -49,6 +50,7 @@ impl SeenTimes {
             in_windows: Nanos::ZERO,
             reported: Nanos::ZERO,
             bytes: (0, Nanos::ZERO),
+            bytes_in_windows: 0,
             flaw: None,
             local: 0,
             spans: Vec::new(),
@@ -73,6 +75,7 @@ impl SeenTimes {
         }
         self.sample.add_window(&seen);
         self.in_windows += length;
+        self.bytes_in_windows += window.bytes;
         self.add_span(window.from, window.until);
     }
 
@@ -117,11 +120,11 @@ impl SeenTimes {
 
     /// Sets the estimates.
     pub fn estimate(&self, windows: &mut Windows) {
-        let range = |estimate: Option<Estimate>, scale: f64| {
+        let range = |estimate: Option<Estimate>, scale: f64, least: f64| {
             let finite = |value: f64| value.is_finite().then_some(value * scale);
             estimate.map(|estimate| EstimatedRange {
                 value: finite(estimate.value),
-                low: finite(estimate.low.max(0.0)),
+                low: finite(estimate.low.max(least)),
                 high: finite(estimate.high),
             })
         };
@@ -132,11 +135,13 @@ impl SeenTimes {
         let (bytes, time) = (self.bytes.0 as f64, self.bytes.1.0 as f64);
         let by_bytes = if flaw.is_none() { self.sample.rate_by_amount(bytes, time) } else { None };
         windows.bytes_read = by_bytes.map(|_| self.bytes.0);
+        let outside = (bytes - self.bytes_in_windows as f64) / (time - self.in_windows.0 as f64).max(1.0);
+        windows.slowdown = range(by_bytes.and_then(|_| self.sample.slowdown(outside)), 1.0, f64::MIN);
         windows.rate_by_time = flaw;
-        windows.rate_per_s = range(by_bytes.or_else(|| self.sample.rate()), 1e9);
-        windows.mean_ns = range(self.sample.mean(), 1.0);
-        windows.p50_ns = range(self.sample.quantile(0.5), 1.0);
-        windows.p99_ns = range(self.sample.quantile(0.99), 1.0);
+        windows.rate_per_s = range(by_bytes.or_else(|| self.sample.rate()), 1e9, 0.0);
+        windows.mean_ns = range(self.sample.mean(), 1.0, 0.0);
+        windows.p50_ns = range(self.sample.quantile(0.5), 1.0, 0.0);
+        windows.p99_ns = range(self.sample.quantile(0.99), 1.0, 0.0);
     }
 
     fn take(&mut self, length: Nanos, stands_for: Nanos) -> SeenTime {

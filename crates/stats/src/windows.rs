@@ -137,6 +137,17 @@ impl WindowSample {
         Some(Estimate { value: of(value), low: of(low), high: of(high) })
     }
 
+    /// By what share the amount per nanosecond is smaller within windows, where outside of them it is `outside`: negative
+    /// where it is larger.
+    pub fn slowdown(&self, outside: f64) -> Option<Estimate> {
+        if self.windows.is_empty() || outside <= 0.0 {
+            return None;
+        }
+        let within = ratio(&self.windows, None, |group| group.amount, |group| group.time)?;
+        let of = |within: f64| 1.0 - within / outside;
+        Some(Estimate { value: of(within.value), low: of(within.high), high: of(within.low) })
+    }
+
     /// Values per nanosecond, if being seen changes nothing.
     pub fn rate(&self) -> Option<Estimate> {
         self.ratio(|group| group.count, |group| group.time)
@@ -339,10 +350,10 @@ mod tests {
     #[test]
     fn a_server_that_is_slower_while_it_is_seen_has_its_rate_by_bytes() {
         let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(17));
-        let (mut by_bytes, mut by_time) = (0, 0);
+        let (mut by_bytes, mut by_time, mut slower) = (0, 0, 0);
         let trials = 500;
         for _ in 0..trials {
-            let (mut sample, mut requests, mut bytes) = (WindowSample::default(), 0.0, 0.0);
+            let (mut sample, mut requests, mut bytes, mut within) = (WindowSample::default(), 0.0, 0.0, 0.0);
             let mut serve = |draw: &mut Draw, length: f64, speed: f64| {
                 let (mut at, mut served) = (0.0, (0_u32, 0.0));
                 while at < length {
@@ -356,16 +367,24 @@ mod tests {
             for _ in 0..100 {
                 serve(&mut draw, 0.5 * SECOND - WINDOW, 1.0);
                 let (count, amount) = serve(&mut draw, WINDOW, 0.9);
+                within += amount;
                 let values = vec![(1, u64::from(count))];
                 let (length, stands_for) = (WINDOW, 0.5 * SECOND);
                 sample.add_window(&SeenTime { length, stands_for, sum: 0.0, amount, values });
             }
-            let (time, holds) = (50.0 * SECOND, |one: Estimate, truth: f64| one.low <= truth && truth <= one.high);
+            let (time, holds) =
+                (50.0 * SECOND, |one: Estimate, truth: f64| one.low <= truth && truth <= one.high);
             let truth = requests / time;
             by_bytes += usize::from(holds(sample.rate_by_amount(bytes, time).unwrap(), truth));
             by_time += usize::from(holds(sample.rate().unwrap(), truth));
+            let outside = (bytes - within) / (time - 100.0 * WINDOW);
+            slower += usize::from(holds(sample.slowdown(outside).unwrap(), 0.1));
         }
-        assert!(by_bytes * 100 >= trials * 92 && by_time * 2 < trials, "{by_bytes} and {by_time} of {trials}");
+        assert!(
+            by_bytes * 100 >= trials * 92 && by_time * 2 < trials,
+            "{by_bytes} and {by_time} of {trials}"
+        );
+        assert!(slower * 100 >= trials * 92, "{slower} of {trials}");
     }
 
     #[test]
@@ -412,7 +431,13 @@ mod tests {
         let mut sample = WindowSample::default();
         for n in 0..10_000 {
             let values = vec![(n % 50, 2)];
-            sample.add_window(&SeenTime { length: 1.0, stands_for: 4.0, sum: (n % 50 * 2) as f64, amount: 0.0, values });
+            sample.add_window(&SeenTime {
+                length: 1.0,
+                stands_for: 4.0,
+                sum: (n % 50 * 2) as f64,
+                amount: 0.0,
+                values,
+            });
         }
         assert!(sample.windows.len() <= WINDOWS);
         let rate = sample.rate().unwrap();

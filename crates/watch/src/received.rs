@@ -70,8 +70,11 @@ impl Received {
         let began = clock::now();
         let mut found = HashMap::default();
         for &port in ports {
-            for family in [libc::AF_INET, libc::AF_INET6] {
-                self.list(family as u8, port, &mut found)?;
+            self.list(libc::AF_INET as u8, port, &mut found)?;
+            match self.list(libc::AF_INET6 as u8, port, &mut found) {
+                // A kernel without IPv6.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+                listed => listed?,
             }
         }
         let at = Nanos(began.0.midpoint(clock::now().0));
@@ -103,9 +106,8 @@ impl Received {
             return Some("no TCP connection to it is in the network namespace of the observer".to_owned());
         }
         let unknown = self.unknown / self.bytes.max(1) as f64;
-        (unknown > MOST_UNKNOWN).then(|| {
-            "its connections are short: what one read before it ended is not known".to_owned()
-        })
+        (unknown > MOST_UNKNOWN)
+            .then(|| "its connections are short: what one read before it ended is not known".to_owned())
     }
 
     /// Adds the connections to a port.
@@ -121,7 +123,8 @@ impl Received {
         loop {
             // The kernel has the next part when it is asked for it.
             let (_, length) = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT)?;
-            let mut rest = answer.get(..length).ok_or_else(|| io::Error::other("a message that is too long"))?;
+            let mut rest =
+                answer.get(..length).ok_or_else(|| io::Error::other("a message that is too long"))?;
             while let Some((message, after)) = message(rest) {
                 rest = after;
                 if message.sequence != self.sequence {
@@ -138,6 +141,56 @@ impl Received {
             }
         }
     }
+}
+
+/// What a server reads, until once it cannot be counted.
+pub struct Counting {
+    /// Why it is not known.
+    received: Result<Received, String>,
+    /// What belongs to no window.
+    rest: ReadBytes,
+}
+
+impl Counting {
+    /// Counts from now on.
+    pub fn begin(ports: &[u16]) -> Counting {
+        let received = Received::open().map_err(unlisted);
+        let mut counting = Counting { received, rest: ReadBytes::default() };
+        counting.read(ports);
+        counting
+    }
+
+    /// What was read since the last call; nothing once that is not known.
+    pub fn read(&mut self, ports: &[u16]) -> ReadBytes {
+        let Ok(received) = &mut self.received else { return ReadBytes::default() };
+        received.read(ports).unwrap_or_else(|error| {
+            self.received = Err(unlisted(error));
+            ReadBytes::default()
+        })
+    }
+
+    /// This belongs to no window.
+    pub fn add_rest(&mut self, more: ReadBytes) {
+        self.rest.bytes += more.bytes;
+        self.rest.time += more.time;
+    }
+
+    /// What belongs to no window.
+    ///
+    /// # Errors
+    ///
+    /// Why not all is known that the server read.
+    pub fn rest(&self) -> Result<ReadBytes, String> {
+        match &self.received {
+            Ok(received) => received.flaw().map_or(Ok(self.rest), Err),
+            Err(why) => Err(why.clone()),
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+fn unlisted(error: io::Error) -> String {
+    format!("the kernel does not list its connections: {error}")
 }
 
 /// `NLMSG_ERROR` and `NLMSG_DONE` of linux/netlink.h.

@@ -117,8 +117,8 @@ impl Session {
 
     /// What the server read under a budget in times that belong to no window, while not everything was counted, or why
     /// this is not known. Complete after [`Session::detach`]; `None` without a budget.
-    pub fn read_after_windows(&self) -> Option<Result<ReadBytes, String>> {
-        self.windows.as_ref().map(Windows::after)
+    pub fn read_outside_windows(&self) -> Option<Result<ReadBytes, String>> {
+        self.windows.as_ref().map(Windows::rest)
     }
 
     fn server(&mut self) -> Server<'_> {

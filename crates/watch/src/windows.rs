@@ -3,7 +3,7 @@
 //! A request counts if it was read within a window, however long it takes: the programs stay attached until those
 //! requests have their responses, for [`TAIL`] at most. So long requests are as likely to be seen as short ones.
 //!
-//! What the server reads is counted without programs ([`Received`]), at both ends of each window and of the time in which
+//! What the server reads is counted without programs ([`Counting`]), at both ends of each window and of the time in which
 //! everything is counted.
 
 use record::Served;
@@ -13,7 +13,7 @@ use units::Nanos;
 use crate::assemble::Assembler;
 use crate::duty::{Budget, Duty, LEAD, Next, Spent, WINDOW, Window};
 use crate::kernel::{Kernel, LoadError};
-use crate::received::{ReadBytes, Received};
+use crate::received::{Counting, ReadBytes};
 use crate::spending::Spending;
 
 /// A window that has ended, whose requests were passed on.
@@ -50,10 +50,7 @@ pub struct Windows {
     /// Requests of the current window.
     held: Vec<Served>,
     seeing: Seeing,
-    /// `None`: what is read is not known, and why.
-    received: Result<Received, String>,
-    /// What the server read since it was last seen, where no window follows.
-    after: ReadBytes,
+    counting: Counting,
     /// How often events were collected since the end of what is counted.
     looks: u32,
 }
@@ -129,6 +126,7 @@ impl Windows {
     /// When the kernel does not attach them again after the calibration.
     pub fn begin(budget: Budget, server: &mut Server<'_>, now: Nanos) -> Result<Windows, LoadError> {
         let began = clock::now();
+        let mut counting = Counting::begin(server.ports);
         let Server { kernel, assembler, processes, ports } = server;
         // While nothing is attached: what is in flight then is unknown afterwards.
         let mut spending = Spending::calibrate(kernel, |kernel| {
@@ -137,12 +135,14 @@ impl Windows {
             finish_range(server, (Nanos::ZERO, Nanos::ZERO), &mut Vec::new());
         })?;
         let spent = spending.so_far(server.kernel, server.processes);
+        // The server went on while nothing was attached.
+        let calibrating = counting.read(server.ports);
+        counting.add_rest(calibrating);
         let now = now + (clock::now() - began);
         let (duty, review) = Duty::new(budget, now, spent);
         let state = State::Everything { from: now, noted: now, review };
-        let received = Received::open().map_err(|error| format!("the kernel does not list connections: {error}"));
-        let (seeing, after) = (Seeing::default(), ReadBytes::default());
-        Ok(Windows { duty, spending, state, held: Vec::new(), seeing, received, after, looks: 0 })
+        let seeing = Seeing::default();
+        Ok(Windows { duty, spending, state, held: Vec::new(), seeing, counting, looks: 0 })
     }
 
     /// When to call [`Windows::step`] next; `patience` is how long events can wait.
@@ -206,7 +206,7 @@ impl Windows {
                 self.note_everything(now);
                 self.state = match ending {
                     Some(next) => {
-                        self.count(server.ports);
+                        self.counting.read(server.ports);
                         State::Ending { from, until: now, next }
                     }
                     None => State::Everything { from, noted: now, review },
@@ -223,7 +223,7 @@ impl Windows {
                 self.state = State::Settling { from, then: Then::Window(window) };
             }
             State::Settling { from, then } if now >= from => {
-                let before = self.count(server.ports);
+                let before = self.counting.read(server.ports);
                 let from = now + (clock::now() - began);
                 self.state = match then {
                     Then::Window(window) => {
@@ -231,13 +231,13 @@ impl Windows {
                         State::Open { window, before }
                     }
                     Then::Everything(review) => {
-                        self.add_after(before);
+                        self.counting.add_rest(before);
                         State::Everything { from, noted: from, review }
                     }
                 };
             }
             State::Open { window, before } if now >= window.until => {
-                let within = self.count(server.ports);
+                let within = self.counting.read(server.ports);
                 let until = now + (clock::now() - began);
                 self.state = State::Closing { window: Window { until, ..window }, before, within };
             }
@@ -256,44 +256,26 @@ impl Windows {
     pub fn stop(&mut self, now: Nanos, ports: &[u16]) {
         self.note_everything(now);
         match self.state {
-            State::Everything { .. } | State::Ending { .. } | State::Over => {}
+            State::Everything { .. } | State::Over => {}
             State::Open { before, .. } => {
-                self.add_after(before);
-                let after = self.count(ports);
-                self.add_after(after);
+                self.counting.add_rest(before);
+                let after = self.counting.read(ports);
+                self.counting.add_rest(after);
             }
-            State::Detached(_) | State::Settling { .. } | State::Closing { .. } => {
-                let after = self.count(ports);
-                self.add_after(after);
+            State::Ending { .. } | State::Detached(_) | State::Settling { .. } | State::Closing { .. } => {
+                let after = self.counting.read(ports);
+                self.counting.add_rest(after);
             }
         }
     }
 
-    /// What the server read in times that belong to no window, while not everything was counted; or why it is not known
-    /// what the server read.
+    /// What the server read in times that belong to no window, while not everything was counted.
     ///
     /// # Errors
     ///
-    /// The reason.
-    pub fn after(&self) -> Result<ReadBytes, String> {
-        match &self.received {
-            Ok(received) => received.flaw().map_or(Ok(self.after), Err),
-            Err(why) => Err(why.clone()),
-        }
-    }
-
-    fn add_after(&mut self, more: ReadBytes) {
-        self.after.bytes += more.bytes;
-        self.after.time += more.time;
-    }
-
-    /// What the server read since the last call. Once this is not known, it never is again.
-    fn count(&mut self, ports: &[u16]) -> ReadBytes {
-        let Ok(received) = &mut self.received else { return ReadBytes::default() };
-        received.read(ports).unwrap_or_else(|error| {
-            self.received = Err(format!("the kernel does not list its connections: {error}"));
-            ReadBytes::default()
-        })
+    /// Why it is not known what the server read.
+    pub fn rest(&self) -> Result<ReadBytes, String> {
+        self.counting.rest()
     }
 
     /// Takes the last events. A window that the end of the watch cuts short is left out.

@@ -25,6 +25,7 @@ pub fn windows(windows: &Windows, elapsed: Nanos) -> Vec<Block> {
     let mut blocks = vec![labelled("saw:", seen)];
     // Unknown of a watch that was killed.
     blocks.extend((windows.server_cpu_ns > 0).then(|| labelled("cost:", cost)));
+    blocks.extend(windows.slowdown.and_then(|slowdown| slower(slowdown, windows, elapsed)));
     if windows.unanswered > 0 {
         let text = phrase!(
             "{requests} had no response 500 ms after their window: the mean is too low by their times",
@@ -41,6 +42,20 @@ pub fn windows(windows: &Windows, elapsed: Nanos) -> Vec<Block> {
         blocks.push(labelled("rate:", text));
     }
     blocks
+}
+
+/// What being watched costs a server that has no idle time, by what it read; nothing if that may be chance.
+fn slower(slowdown: EstimatedRange, windows: &Windows, elapsed: Nanos) -> Option<Block> {
+    let (value, low, high) = (slowdown.value?, slowdown.low.filter(|low| *low > 0.0)?, slowdown.high?);
+    let watched = share(windows.seen_ns(), elapsed.0).unwrap_or(0.0);
+    let text = phrase!(
+        "by {slower} within windows ({low} to {high}), by what it read: about {lost} of all",
+        slower = Value::Share(value),
+        low = Value::Share(low),
+        high = Value::Share(high),
+        lost = Value::Share(value * watched)
+    );
+    Some(Block::labelled(Role::Text, "slower:", text))
 }
 
 fn estimates(windows: &Windows) -> Vec<Block> {

@@ -418,8 +418,8 @@ impl<'a> Watching<'a> {
         results.missed = self.session.missed();
         results.windows = self.session.windows();
         if let Some((windows, seen)) = results.windows.as_mut().zip(self.seen.as_mut()) {
-            match self.session.read_after_windows() {
-                Some(Ok(after)) => seen.add_bytes(after.bytes, after.time),
+            match self.session.read_outside_windows() {
+                Some(Ok(rest)) => seen.add_bytes(rest.bytes, rest.time),
                 Some(Err(why)) => seen.distrust_bytes(why),
                 None => {}
             }

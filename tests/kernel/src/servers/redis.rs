@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
@@ -116,32 +117,35 @@ fn the_rate_of_redis_under_a_budget_follows_from_what_it_read() {
 
 fn has_its_rate(seed: u64) -> bool {
     let redis = Redis::start();
-    let (port, seed) = (redis.port.to_string(), seed.to_string());
-    let options = ["--port", &port, "--budget", "2%", "--cycle", "150ms", "--seed", &seed];
-    let watching = Watching::start_with(&options, "slowest=100");
-    // Until the watch has ended: what a connection read before its end is not known.
-    let until = clock::now() + Nanos::from_secs(4);
+    let is_over = AtomicBool::new(false);
+    // From before the watch until after it: when each command had its response.
     let load = || {
         let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, redis.port)).unwrap();
         client.set_nodelay(true).unwrap();
-        let mut sent = 0;
-        while clock::now() < until {
+        let mut times = Vec::new();
+        while !is_over.load(Ordering::Relaxed) {
             ping(&mut client);
-            sent += 1;
+            times.push(clock::now());
         }
-        (client, sent)
+        times
     };
-    let clients: Vec<(TcpStream, u64)> = std::thread::scope(|scope| {
+    let (results, from, until, times) = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(load)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let (port, seed) = (redis.port.to_string(), seed.to_string());
+        let options = ["--port", &port, "--budget", "2%", "--cycle", "150ms", "--seed", &seed];
+        let watching = Watching::start_with(&options, "slowest=100");
+        wait::pause(Nanos::from_secs(4));
+        let (results, from, until) = watching.finish_timed();
+        is_over.store(true, Ordering::Relaxed);
+        let times: Vec<Nanos> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        (results, from, until, times)
     });
-    let (results, elapsed) = watching.finish_timed();
-    let sent: u64 = clients.iter().map(|(_, sent)| sent).sum();
     let windows = results.windows.expect("it has a budget");
     assert_eq!((windows.rate_by_time.as_deref(), windows.bytes_read.is_some()), (None, true), "{windows:?}");
     let rate = windows.rate_per_s.expect("there are windows enough");
-    let truth = sent as f64 / elapsed.as_secs_f64();
-    println!("{rate:?}, in truth {truth:.1}: {windows:?}");
+    let within = times.iter().filter(|&&at| (from..until).contains(&at)).count();
+    let truth = within as f64 / (until - from).as_secs_f64();
+    println!("{rate:?}, in truth {truth:.1}; {} seen; {windows:?}", results.requests);
     (rate.low.unwrap()..=rate.high.unwrap()).contains(&truth)
 }
 

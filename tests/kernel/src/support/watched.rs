@@ -119,10 +119,12 @@ impl Watching {
         self.end().1
     }
 
-    /// The same, with the length of the watch.
-    pub fn finish_timed(mut self) -> (WatchResults, Nanos) {
+    /// The same, with the times of its begin and its end.
+    pub fn finish_timed(mut self) -> (WatchResults, Nanos, Nanos) {
         let (observed, results) = self.end();
-        (results, Nanos(observed.document.time.elapsed_ns.expect("it has ended")))
+        let time = &observed.document.time;
+        let from = Nanos(time.started_monotonic_ns);
+        (results, from, from + Nanos(time.elapsed_ns.expect("it has ended")))
     }
 
     fn end(&mut self) -> (Observed, WatchResults) {

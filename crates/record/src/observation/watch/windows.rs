@@ -30,6 +30,10 @@ pub struct Windows {
     /// Why the rate follows from time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_by_time: Option<String>,
+    /// By what share the server read fewer bytes per second within windows than outside of them, while not everything was
+    /// counted: about 0 where it has idle time. Absent where the rate follows from time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<EstimatedRange>,
     /// Requests per second of the whole time. These four are absent with fewer than eight windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<EstimatedRange>,
