@@ -132,9 +132,9 @@ fn has_its_rate(seed: u64) -> bool {
     let (results, from, until, times) = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(load)).collect();
         let (port, seed) = (redis.port.to_string(), seed.to_string());
-        let options = ["--port", &port, "--budget", "2%", "--cycle", "150ms", "--seed", &seed];
+        let options = ["--port", &port, "--budget", "2%", "--cycle", "100ms", "--seed", &seed];
         let watching = Watching::start_with(&options, "slowest=100");
-        wait::pause(Nanos::from_secs(4));
+        wait::pause(Nanos::from_millis(2_500));
         let (results, from, until) = watching.finish_timed();
         is_over.store(true, Ordering::Relaxed);
         let times: Vec<Nanos> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
