@@ -167,8 +167,7 @@ mod tests {
         ];
         let (mut csv, folder) = (Vec::new(), tempfile::tempdir().unwrap());
         let path = folder.path().join("table.parquet");
-        let mut table =
-            TableWriter::new(columns, &mut csv, std::fs::File::create(&path).unwrap()).unwrap();
+        let mut table = TableWriter::new(columns, &mut csv, std::fs::File::create(&path).unwrap()).unwrap();
         rows.iter().for_each(|row| table.write(row.clone()).unwrap());
         assert_eq!(table.finish().unwrap(), 2);
         let text = String::from_utf8(csv).unwrap();
@@ -179,7 +178,8 @@ mod tests {
             .unwrap()
             .map(|row| row.unwrap().get_column_iter().map(|(_, field)| field.clone()).collect())
             .collect();
-        let first = [Field::Str("a, \"b\"".to_owned()), Field::Long(7), Field::Double(0.5), Field::Bool(true)];
+        let first =
+            [Field::Str("a, \"b\"".to_owned()), Field::Long(7), Field::Double(0.5), Field::Bool(true)];
         assert_eq!(read, [first.to_vec(), vec![Field::Null; 4]]);
     }
 }

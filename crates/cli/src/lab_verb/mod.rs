@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 use clap::ValueHint;
 use comparison::{Progress, combined_view, compare_combinations};
 use lab::experiment::{
-    Choice, Experiment, Reruns, SCHEMA, START, Selection, SessionEnd, carry_on, create, results,
-    set_aside_invalid, status,
+    Choice, Experiment, Reruns, Results, SCHEMA, START, Selection, SessionEnd, carry_on, create, results,
+    results_against, set_aside_invalid, status,
 };
 use run::folder::new_folder;
 
@@ -28,6 +28,7 @@ use crate::{records, signals, terminal};
   parallax lab run experiment.toml -o runs/first
   parallax lab resume runs/first
   parallax lab report runs/first --without clients=64
+  parallax lab compare runs/first --to runs/second
   parallax lab export runs/first -o tables")]
 pub struct Args {
     #[command(subcommand)]
@@ -96,13 +97,24 @@ enum What {
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
 
-        /// Only runs with these values of a factor: FACTOR=VALUE[,VALUE...]. May be given once per factor.
-        #[arg(long = "where", value_name = "CHOICE")]
-        only: Vec<Choice>,
+        #[command(flatten)]
+        choices: ChoiceArgs,
 
-        /// Leave out the runs with these values of a factor.
-        #[arg(long, value_name = "CHOICE")]
-        without: Vec<Choice>,
+        #[command(flatten)]
+        shown: ShownArgs,
+    },
+    /// Compare an experiment with an earlier one, at each combination of values that both have.
+    Compare {
+        /// Directory of the experiment that is the base.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+
+        /// Directory of the other experiment.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        to: PathBuf,
+
+        #[command(flatten)]
+        choices: ChoiceArgs,
 
         #[command(flatten)]
         shown: ShownArgs,
@@ -122,6 +134,23 @@ enum What {
     /// Ends what the experiment runs if that is killed.
     #[command(hide = true)]
     Guard,
+}
+
+#[derive(Debug, clap::Args)]
+struct ChoiceArgs {
+    /// Only runs with these values of a factor: FACTOR=VALUE[,VALUE...]. May be given once per factor.
+    #[arg(long = "where", value_name = "CHOICE")]
+    only: Vec<Choice>,
+
+    /// Leave out the runs with these values of a factor.
+    #[arg(long, value_name = "CHOICE")]
+    without: Vec<Choice>,
+}
+
+impl ChoiceArgs {
+    fn selection(&self) -> Selection {
+        Selection { only: self.only.clone(), without: self.without.clone() }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -176,8 +205,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             printed(write!(io::stdout(), "{}", status(folder)?.text()))?;
             Ok(Exit::Done)
         }
-        What::Report { folder, only, without, shown } => {
-            report(folder, &Selection { only: only.clone(), without: without.clone() }, shown)
+        What::Report { folder, choices, shown } => report(results(folder, &choices.selection())?, shown),
+        What::Compare { folder, to, choices, shown } => {
+            let (results, notes) = results_against(folder, to, &choices.selection())?;
+            notes.iter().for_each(report_line);
+            report(results, shown)
         }
         What::Export { folder, output } => {
             let exported = lab::experiment::export(folder, output)?;
@@ -239,7 +271,7 @@ fn carry_out(folder: &Path, shown: &ShownArgs) -> anyhow::Result<Exit> {
         }
     };
     match carry_on(folder, &program, &stop, &mut say)? {
-        SessionEnd::Complete => report(folder, &Selection::default(), shown),
+        SessionEnd::Complete => report(results(folder, &Selection::default())?, shown),
         SessionEnd::Interrupted => {
             report_line(format_args!(
                 "interrupted; continue with `parallax lab resume {}`",
@@ -268,8 +300,7 @@ fn rerun(reruns: &Reruns, shown: &ShownArgs) {
 }
 
 /// The report, and 3 if nothing has figures.
-fn report(folder: &Path, selection: &Selection, shown: &ShownArgs) -> anyhow::Result<Exit> {
-    let results = results(folder, selection)?;
+fn report(results: Results, shown: &ShownArgs) -> anyhow::Result<Exit> {
     let progress = Progress {
         name: results.name.clone(),
         planned: results.planned,

@@ -31,7 +31,10 @@ pub struct Exported {
 impl fmt::Display for Exported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (runs, seconds) = (self.runs, self.seconds);
-        write!(f, "Wrote {runs} runs (runs.csv, runs.parquet) and {seconds} seconds (seconds.csv, seconds.parquet)")?;
+        write!(
+            f,
+            "Wrote {runs} runs (runs.csv, runs.parquet) and {seconds} seconds (seconds.csv, seconds.parquet)"
+        )?;
         self.unreadable.iter().try_for_each(|why| write!(f, "\nwithout seconds: {}", units::escape_text(why)))
     }
 }
@@ -119,10 +122,7 @@ fn planned_columns(experiment: &Experiment, others: Vec<Column>) -> Vec<Column> 
         let name = &factor.name;
         let is_taken =
             others.iter().chain(&PLANNED.map(column)).any(|column| column.name.eq_ignore_ascii_case(name));
-        Column {
-            name: if is_taken { format!("factor_{name}") } else { name.clone() },
-            kind: CellKind::Text,
-        }
+        Column { name: if is_taken { format!("factor_{name}") } else { name.clone() }, kind: CellKind::Text }
     };
     let factors: Vec<Column> = experiment.factors.iter().map(of_factor).collect();
     PLANNED.map(column).into_iter().chain(factors).chain(others).collect()

@@ -2,6 +2,7 @@
 //!
 //! Starts servers and loads, and reads the records that they leave; links no engine, prints nothing, judges nothing.
 
+mod against;
 mod documents;
 mod export;
 mod factors;
@@ -31,6 +32,7 @@ mod tests;
 mod values;
 
 pub use self::export::{Exported, export};
+pub use against::results_against;
 pub use forecast::{Forecast, ForecastRun};
 pub use order::PlannedRun;
 pub use rerun::{Reruns, set_aside_invalid};

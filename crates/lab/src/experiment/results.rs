@@ -92,7 +92,9 @@ fn cells(
             continue;
         }
         // Where `skip` leaves the base out, the other arms have nothing to be compared with.
-        if let Some(place) = experiment.compared.filter(|place| cell.arms.is_empty() && run.levels[*place] > 0) {
+        if let Some(place) =
+            experiment.compared.filter(|place| cell.arms.is_empty() && run.levels[*place] > 0)
+        {
             let name = experiment.factors[place].levels[0].label.clone();
             cell.arms.push(Arm { name, command: None, runs: Vec::new() });
             cell.planned.push(0);

@@ -57,7 +57,11 @@ impl Selection {
     ///
     /// For a factor or a value that the experiment does not have, where no run is left, and where the value is left out
     /// that the others are compared with.
-    pub(super) fn of(&self, experiment: &Experiment, plan: Vec<PlannedRun>) -> anyhow::Result<Vec<PlannedRun>> {
+    pub(super) fn of(
+        &self,
+        experiment: &Experiment,
+        plan: Vec<PlannedRun>,
+    ) -> anyhow::Result<Vec<PlannedRun>> {
         let places = |choices: &[Choice]| {
             choices.iter().map(|choice| choice.places(experiment)).collect::<anyhow::Result<Vec<_>>>()
         };
