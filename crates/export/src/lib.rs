@@ -19,6 +19,7 @@ pub mod rows;
 pub mod served;
 mod served_waits;
 mod snapshot;
+pub mod table;
 
 pub use columns::RowsError;
 pub use snapshot::{Facts, Snapshot};

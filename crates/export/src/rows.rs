@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use stats::needed_samples;
 
 /// The columns of the CSV form. Times are in nanoseconds; the cell of an absent figure is empty.
-const COLUMNS: [&str; 22] = [
+pub const COLUMNS: [&str; 22] = [
     "index",
     "start_ns",
     "length_ns",
@@ -69,7 +69,10 @@ pub fn row(form: Form, second: &Second, out: &mut dyn Write) -> io::Result<()> {
             serde_json::to_writer(&mut *out, &object(second)?)?;
             out.write_all(b"\n")
         }
-        Form::Csv => record(cells(second), out),
+        Form::Csv => {
+            let text = |cell: Option<u64>| cell.map(|value| value.to_string()).unwrap_or_default();
+            record(cells(second).map(text), out)
+        }
     }
 }
 
@@ -97,33 +100,34 @@ fn object(second: &Second) -> serde_json::Result<Value> {
     Ok(object)
 }
 
-fn cells(second: &Second) -> [String; COLUMNS.len()] {
+/// The figures of a second in the order of [`COLUMNS`]; those are absent that are not known, or that too few responses
+/// carry.
+pub fn cells(second: &Second) -> [Option<u64>; COLUMNS.len()] {
     let response = second.response_ns;
-    let optional = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let carried = |q: f64, value: Option<u64>| optional(value.filter(|_| carries(second, q)));
+    let carried = |q: f64, value: Option<u64>| value.filter(|_| carries(second, q));
     [
-        second.index.to_string(),
-        second.start_ns.to_string(),
-        second.length_ns.to_string(),
-        second.scheduled.to_string(),
-        second.sent.to_string(),
-        second.ok.to_string(),
-        second.failed.to_string(),
-        unanswered(second).to_string(),
-        second.outstanding.to_string(),
+        Some(second.index),
+        Some(second.start_ns),
+        Some(second.length_ns),
+        Some(second.scheduled),
+        Some(second.sent),
+        Some(second.ok),
+        Some(second.failed),
+        Some(unanswered(second)),
+        Some(second.outstanding),
         carried(0.5, response.map(|response| response.p50)),
         carried(0.9, response.map(|response| response.p90)),
         carried(0.99, response.map(|response| response.p99)),
         carried(0.999, response.map(|response| response.p999)),
-        optional(response.map(|response| response.max)),
-        second.bytes_sent.to_string(),
-        second.bytes_received.to_string(),
-        second.body_bytes.to_string(),
-        second.connections_opened.to_string(),
-        second.idle_closes.to_string(),
-        second.worker_cpu_ns.to_string(),
-        second.worker_stall_max_ns.to_string(),
-        optional(second.process_cpu_ns),
+        response.map(|response| response.max),
+        Some(second.bytes_sent),
+        Some(second.bytes_received),
+        Some(second.body_bytes),
+        Some(second.connections_opened),
+        Some(second.idle_closes),
+        Some(second.worker_cpu_ns),
+        Some(second.worker_stall_max_ns),
+        second.process_cpu_ns,
     ]
 }
 
@@ -177,7 +181,7 @@ mod tests {
             });
             let object = object(&second).unwrap();
             for (at, (place, (name, _))) in places.into_iter().zip(PERCENTILES).enumerate() {
-                assert_eq!(cells[place].is_empty(), at >= carried, "{name} of {ok}");
+                assert_eq!(cells[place].is_none(), at >= carried, "{name} of {ok}");
                 assert_eq!(object["response_ns"][name].is_null(), at >= carried, "{name} of {ok}");
             }
             assert_eq!(object["response_ns"]["max"], 1_000);
@@ -191,7 +195,7 @@ mod tests {
         interval.add_failures(Failure::new(Outcome::AppError, Phase::Receive), 4);
         let second = Second::of(&interval, None);
         let at = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
-        assert_eq!((&*cells(&second)[at("failed")], &*cells(&second)[at("unanswered")]), ("7", "3"));
+        assert_eq!((cells(&second)[at("failed")], cells(&second)[at("unanswered")]), (Some(7), Some(3)));
         assert_eq!(object(&second).unwrap()["unanswered"], 3);
     }
 

@@ -64,6 +64,20 @@ impl Bench {
         self.events().iter().filter(|line| line["event"] == event).count()
     }
 
+    /// Exports all tables to a new directory.
+    #[track_caller]
+    fn export(&self, output: &str) {
+        let exported = self.lab(&["export", "results", "-o", output]);
+        assert!(exported.status.success(), "{}", text(&exported.stderr));
+    }
+
+    /// The rows of an exported table, by the names of the columns.
+    fn table(&self, name: &str) -> Vec<BTreeMap<String, String>> {
+        let path = self.folder.path().join(format!("{name}.csv"));
+        let mut reader = csv::Reader::from_path(path).unwrap();
+        reader.deserialize().map(Result::unwrap).collect()
+    }
+
     /// Processes of this experiment, by the tokens of its sessions.
     fn processes(&self) -> Vec<Pid> {
         let tokens: BTreeSet<String> =
@@ -326,6 +340,56 @@ fn the_experiment_to_begin_with_is_planned_and_compared() {
     let again = bench.lab(&["run", "b.toml", "-o", "results"]);
     assert!(text(&again.stderr).contains("is not empty"), "{}", text(&again.stderr));
     bench.nothing_is_left();
+    bench.export("tables");
+    assert_eq!(bench.table("tables/runs").len(), 18);
+    let seconds = bench.table("tables/seconds");
+    assert!(
+        seconds.len() >= 18 && seconds.iter().all(|row| row["ok"].parse::<u64>().unwrap() > 0),
+        "{seconds:?}"
+    );
+    let paths: BTreeSet<&str> = seconds.iter().map(|row| row["path"].as_str()).collect();
+    assert_eq!(paths, ["fast", "slow"].into());
+}
+
+/// If this fails, what failed cannot be made again, or what stands beside it is of another time; or a report of a part
+/// of the runs has others in it.
+#[test]
+fn failed_runs_are_made_again_with_their_neighbours() {
+    let _turn = turn::together();
+    let bench = Bench::new(
+        "[factors.tool]\nrole = \"compare\"\nvalues = { quick = \"true\", slow = \"test -e good\" }\n\
+         [factors.n]\nvalues = [1, 2]\n[plan]\nblocks = 6\ntwin = false\n[load]\ncommand = \"{tool}\"\n",
+    );
+    let ran = bench.lab(&["run", "a.toml", "-o", "results", "--quiet"]);
+    let failed = || bench.runs().values().filter(|run| run["state"] == "failed").count();
+    assert_eq!((bench.runs().len(), failed()), (24, 12), "{}", text(&ran.stderr));
+    let part = text(&bench.lab(&["report", "results", "--where", "n=2"]).stdout);
+    assert!(part.contains("12 of 12 runs of a, where n=2"), "{part}");
+    let without = bench.lab(&["report", "results", "--without", "tool=quick"]);
+    assert!(text(&without.stderr).contains("`tool=quick` is left out"), "{}", text(&without.stderr));
+    bench.export("before");
+    let causes: BTreeSet<String> =
+        bench.table("before/runs").iter().map(|row| row["failed_step"].clone()).collect();
+    assert_eq!(causes, ["".to_owned(), "load".to_owned()].into());
+
+    fs::write(bench.folder.path().join("good"), "").unwrap();
+    let again = bench.lab(&["rerun", "results"]);
+    let lines = text(&again.stderr);
+    assert_eq!(again.status.code(), Some(0), "{lines}");
+    assert_eq!(lines.matches("is made again: failed: load").count(), 12, "{lines}");
+    assert_eq!(lines.matches("is made again: it is compared with").count(), 12, "{lines}");
+    assert_eq!((bench.runs().len(), failed(), bench.count("superseded")), (24, 0, 24));
+    let nothing = bench.lab(&["rerun", "results", "--quiet"]);
+    assert_eq!((nothing.status.code(), bench.count("superseded")), (Some(0), 24));
+    let compared = bench.lab(&["compare", "results", "--to", "results", "--where", "n=1"]);
+    assert!(text(&compared.stdout).contains("2 comparisons of wall time"), "{compared:?}");
+    bench.export("after");
+    let runs = bench.table("after/runs");
+    assert!(runs.iter().all(|row| row["state"] == "done" && !row["wall_time_ns"].is_empty()), "{runs:?}");
+    let parquet = fs::read(bench.folder.path().join("after/runs.parquet")).unwrap();
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    let once_more = bench.lab(&["export", "results", "-o", "after"]);
+    assert!(text(&once_more.stderr).contains("name a new directory"), "{}", text(&once_more.stderr));
 }
 
 /// What other load generators print, and programs that print nothing, are loads like any other: without a server here.

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use clap::ValueHint;
 use comparison::{Progress, combined_view, compare_combinations};
-use lab::experiment::{Experiment, SCHEMA, START, SessionEnd, carry_on, create, results, status};
+use lab::experiment::{
+    Choice, Experiment, Reruns, Results, SCHEMA, START, Selection, SessionEnd, carry_on, create, results,
+    results_against, set_aside_invalid, status,
+};
 use run::folder::new_folder;
 
 use crate::exit::Exit;
@@ -24,7 +27,9 @@ use crate::{records, signals, terminal};
   parallax lab plan experiment.toml
   parallax lab run experiment.toml -o runs/first
   parallax lab resume runs/first
-  parallax lab report runs/first --json")]
+  parallax lab report runs/first --without clients=64
+  parallax lab compare runs/first --to runs/second
+  parallax lab export runs/first -o tables")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -71,6 +76,15 @@ enum What {
         #[command(flatten)]
         shown: ShownArgs,
     },
+    /// Make the runs again that failed or are invalid, with those that they are compared with, at most three times each.
+    Rerun {
+        /// Directory of the experiment.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+
+        #[command(flatten)]
+        shown: ShownArgs,
+    },
     /// Print how far an experiment has come, and which runs failed.
     Status {
         /// Directory of the experiment.
@@ -84,13 +98,59 @@ enum What {
         folder: PathBuf,
 
         #[command(flatten)]
+        choices: ChoiceArgs,
+
+        #[command(flatten)]
         shown: ShownArgs,
+    },
+    /// Compare an experiment with an earlier one, at each combination of values that both have.
+    Compare {
+        /// Directory of the experiment that is the base.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+
+        /// Directory of the other experiment.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        to: PathBuf,
+
+        #[command(flatten)]
+        choices: ChoiceArgs,
+
+        #[command(flatten)]
+        shown: ShownArgs,
+    },
+    /// Write the runs and their seconds as tables, CSV and Parquet, for DuckDB, pandas or R.
+    Export {
+        /// Directory of the experiment.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+
+        /// New directory for the files.
+        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        output: PathBuf,
     },
     /// Print the JSON Schema of experiment files, for editors.
     Schema,
     /// Ends what the experiment runs if that is killed.
     #[command(hide = true)]
     Guard,
+}
+
+#[derive(Debug, clap::Args)]
+struct ChoiceArgs {
+    /// Only runs with these values of a factor: FACTOR=VALUE[,VALUE...]. May be given once per factor.
+    #[arg(long = "where", value_name = "CHOICE")]
+    only: Vec<Choice>,
+
+    /// Leave out the runs with these values of a factor.
+    #[arg(long, value_name = "CHOICE")]
+    without: Vec<Choice>,
+}
+
+impl ChoiceArgs {
+    fn selection(&self) -> Selection {
+        Selection { only: self.only.clone(), without: self.without.clone() }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -137,11 +197,25 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             carry_out(&folder, shown)
         }
         What::Resume { folder, shown } => carry_out(folder, shown),
+        What::Rerun { folder, shown } => {
+            rerun(&set_aside_invalid(folder)?, shown);
+            carry_out(folder, shown)
+        }
         What::Status { folder } => {
             printed(write!(io::stdout(), "{}", status(folder)?.text()))?;
             Ok(Exit::Done)
         }
-        What::Report { folder, shown } => report(folder, shown),
+        What::Report { folder, choices, shown } => report(results(folder, &choices.selection())?, shown),
+        What::Compare { folder, to, choices, shown } => {
+            let (results, notes) = results_against(folder, to, &choices.selection())?;
+            notes.iter().for_each(report_line);
+            report(results, shown)
+        }
+        What::Export { folder, output } => {
+            let exported = lab::experiment::export(folder, output)?;
+            printed(writeln!(io::stdout(), "{exported}"))?;
+            Ok(Exit::Done)
+        }
         What::Schema => {
             printed(write!(io::stdout(), "{SCHEMA}"))?;
             Ok(Exit::Done)
@@ -197,7 +271,7 @@ fn carry_out(folder: &Path, shown: &ShownArgs) -> anyhow::Result<Exit> {
         }
     };
     match carry_on(folder, &program, &stop, &mut say)? {
-        SessionEnd::Complete => report(folder, shown),
+        SessionEnd::Complete => report(results(folder, &Selection::default())?, shown),
         SessionEnd::Interrupted => {
             report_line(format_args!(
                 "interrupted; continue with `parallax lab resume {}`",
@@ -208,9 +282,25 @@ fn carry_out(folder: &Path, shown: &ShownArgs) -> anyhow::Result<Exit> {
     }
 }
 
+/// Tells which runs are made again, and why.
+fn rerun(reruns: &Reruns, shown: &ShownArgs) {
+    if shown.quiet {
+        return;
+    }
+    for (run, fault) in &reruns.again {
+        let why = fault.as_deref().unwrap_or("it is compared with one of these");
+        report_line(format_args!("run {run} is made again: {why}"));
+    }
+    for run in &reruns.given_up {
+        report_line(format_args!("run {run} was made again three times, and stays as it is"));
+    }
+    if reruns.again.is_empty() && reruns.given_up.is_empty() {
+        report_line(format_args!("no run failed or is invalid"));
+    }
+}
+
 /// The report, and 3 if nothing has figures.
-fn report(folder: &Path, shown: &ShownArgs) -> anyhow::Result<Exit> {
-    let results = results(folder)?;
+fn report(results: Results, shown: &ShownArgs) -> anyhow::Result<Exit> {
     let progress = Progress {
         name: results.name.clone(),
         planned: results.planned,

@@ -154,7 +154,8 @@ pub(crate) enum JournalEvent {
         run: usize,
         folder: PathBuf,
     },
-    /// A run whose neighbours are missing for too long, and is made again.
+    /// A run that is made again: it is invalid or has failed, or one of its neighbours, or these are missing for too
+    /// long.
     Superseded {
         run: usize,
         folder: PathBuf,

@@ -2,7 +2,9 @@
 //!
 //! Starts servers and loads, and reads the records that they leave; links no engine, prints nothing, judges nothing.
 
+mod against;
 mod documents;
+mod export;
 mod factors;
 mod forecast;
 mod format;
@@ -15,9 +17,11 @@ mod plan_text;
 mod probe;
 mod progress;
 mod read;
+mod rerun;
 mod results;
 #[cfg(test)]
 mod schema;
+mod selection;
 mod session;
 mod spec;
 mod status;
@@ -27,9 +31,13 @@ mod template;
 mod tests;
 mod values;
 
+pub use self::export::{Exported, export};
+pub use against::results_against;
 pub use forecast::{Forecast, ForecastRun};
 pub use order::PlannedRun;
+pub use rerun::{Reruns, set_aside_invalid};
 pub use results::{Results, results};
+pub use selection::{Choice, Selection};
 pub use session::{SessionEnd, carry_on, create};
 pub use spec::{Experiment, ExperimentFactor, Level};
 pub use status::{Status, status};

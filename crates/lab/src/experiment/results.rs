@@ -8,6 +8,7 @@ use record::document::{State, VerdictWord};
 
 use super::documents::{LoadUsage, RunDocument, RunState};
 use super::order::PlannedRun;
+use super::selection::Selection;
 use super::session::opened;
 use super::spec::{Experiment, LoadKind};
 use super::store::Store;
@@ -29,16 +30,18 @@ pub struct Results {
     pub is_comparison: bool,
 }
 
-/// Reads the runs of an experiment.
+/// Reads the runs of an experiment that are selected.
 ///
 /// # Errors
 ///
-/// When the directory is none of an experiment, or a document cannot be read. A record that cannot be read makes an
+/// When the directory is none of an experiment, for a selection that it does not have, or when a document cannot be read. A record that cannot be read makes an
 /// invalid run.
-pub fn results(folder: &Path) -> anyhow::Result<Results> {
+pub fn results(folder: &Path, selection: &Selection) -> anyhow::Result<Results> {
     let store = Store::open(folder)?;
     let (experiment, plan) = opened(&store)?;
-    let committed = store.committed()?;
+    let plan = selection.of(&experiment, plan)?;
+    let mut committed = store.committed()?;
+    committed.retain(|number, _| plan.iter().any(|run| run.number == *number));
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
     for failure in committed.values().filter_map(|run| run.failure.as_ref()) {
         *failures.entry(format!("{}: {}", failure.step, failure.cause)).or_default() += 1;
@@ -55,7 +58,7 @@ pub fn results(folder: &Path) -> anyhow::Result<Results> {
         differences_are_meant: true,
     };
     Ok(Results {
-        name: experiment.name.clone(),
+        name: format!("{}{selection}", experiment.name),
         cells,
         settings,
         planned: plan.len(),
@@ -88,6 +91,14 @@ fn cells(
             twin.runs.extend(found);
             continue;
         }
+        // Where `skip` leaves the base out, the other arms have nothing to be compared with.
+        if let Some(place) =
+            experiment.compared.filter(|place| cell.arms.is_empty() && run.levels[*place] > 0)
+        {
+            let name = experiment.factors[place].levels[0].label.clone();
+            cell.arms.push(Arm { name, command: None, runs: Vec::new() });
+            cell.planned.push(0);
+        }
         if cell.arms.last().is_none_or(|arm| arm.name != name) {
             cell.arms.push(Arm { name, command: None, runs: Vec::new() });
             cell.planned.push(0);
@@ -98,7 +109,7 @@ fn cells(
     cells.into_iter().map(|(_, cell)| cell).collect()
 }
 
-fn compared(experiment: &Experiment, folder: &Path, document: &RunDocument) -> ComparedRun {
+pub(super) fn compared(experiment: &Experiment, folder: &Path, document: &RunDocument) -> ComparedRun {
     let invalid =
         || ComparedRun { verdict: Some(VerdictWord::Invalid), ..ComparedRun::of_program(BTreeMap::new()) };
     let found = match (&document.state, &experiment.load.kind) {
@@ -135,4 +146,57 @@ fn of_program(load: &LoadUsage) -> ComparedRun {
         ("peak_memory", known(load.peak_memory_bytes)),
     ]);
     ComparedRun { state: State::Finished, ..ComparedRun::of_program(values) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(plan: &str) -> Experiment {
+        let text = format!(
+            "format = 1\nname = \"x\"\n[factors]\nserver = {{ role = \"compare\", values = [\"old\", \"new\", \"newest\"] }}\n\
+             clients = [1, 2]\n[plan]\nblocks = 6\n{plan}\n[load]\ncommand = \"true\"\n"
+        );
+        Experiment::read("x.toml", &text).unwrap()
+    }
+
+    fn selected(only: &[&str], without: &[&str]) -> Result<Vec<String>, String> {
+        let choices = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let selection = Selection { only: choices(only), without: choices(without) };
+        let experiment = experiment("");
+        let kept = selection.of(&experiment, experiment.runs().unwrap()).map_err(|why| why.to_string())?;
+        let mut names: Vec<String> = kept.iter().map(|run| experiment.run_name(run)).collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// If this fails, a report of a part of an experiment has other runs in it, or another base without a word.
+    #[test]
+    fn a_selection_keeps_the_runs_with_the_values() {
+        assert_eq!(selected(&[], &[]).unwrap().len(), 6);
+        assert_eq!(selected(&["clients=2", "server=old,new"], &[]).unwrap().len(), 2);
+        assert_eq!(selected(&[], &["server=newest"]).unwrap().len(), 4);
+        for (only, without, wanted) in [
+            ("client=2", "server=new", "there is no factor `client`; there are: server, clients"),
+            ("clients=3", "server=new", "`clients` has no value `3`; it has: 1, 2"),
+            ("clients=1", "server=old", "`server=old` is left out, with which the others are compared"),
+            ("clients=1", "clients=1", "no run is left, where clients=1, without clients=1"),
+        ] {
+            assert_eq!(selected(&[only], &[without]).unwrap_err(), wanted);
+        }
+        for text in ["clients", "clients=", "clients=1,"] {
+            assert!(text.parse::<super::super::Choice>().is_err(), "{text}");
+        }
+    }
+
+    /// If this fails, an arm becomes the base of a combination from which the base was skipped.
+    #[test]
+    fn a_combination_without_its_base_compares_nothing() {
+        let experiment = experiment("skip = [{ server = \"old\", clients = 2 }]");
+        let cells = cells(&experiment, &experiment.runs().unwrap(), |_| None);
+        let arms = |cell: &Combination| cell.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>();
+        assert_eq!(cells.iter().map(arms).collect::<Vec<_>>(), vec![["old", "new", "newest"]; 2]);
+        assert_eq!((&cells[0].planned, &cells[1].planned), (&vec![6, 6, 6], &vec![0, 6, 6]));
+    }
 }
