@@ -1,6 +1,7 @@
 //! The view of an experiment: a sentence per comparison, a table per metric, and what is missing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use findings::phrase;
 use findings::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, Verdict, View, Word};
@@ -18,6 +19,13 @@ pub struct Progress {
     pub committed: usize,
     /// Causes of failed runs, with how often.
     pub failures: Vec<(String, usize)>,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} runs", self.committed, self.planned)?;
+        self.failures.iter().try_for_each(|(cause, count)| write!(f, "; {count}x {cause}"))
+    }
 }
 
 /// More sentences than this are left to the table.

@@ -98,9 +98,13 @@ impl SeenTimes {
         self.bytes.1 += time;
     }
 
-    /// The bytes are not all that the server read, for this reason: the rate follows from time.
-    pub fn distrust_bytes(&mut self, why: String) {
-        self.flaw = Some(why);
+    /// What the server read outside of all windows, with the length of that time; or why the bytes are not all that it
+    /// read: then the rate follows from time.
+    pub fn add_outside(&mut self, read: Result<(u64, Nanos), String>) {
+        match read {
+            Ok((bytes, time)) => self.add_bytes(bytes, time),
+            Err(why) => self.flaw = Some(why),
+        }
     }
 
     fn add_span(&mut self, from: Nanos, until: Nanos) {

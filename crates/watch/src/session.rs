@@ -12,7 +12,6 @@ use crate::bounded::{Bounded, Summed};
 use crate::duty::Budget;
 use crate::find::{self, FindError, Found, Named};
 use crate::kernel::{CaptureSettings, Cost, Kernel, LoadError, Losses, require_host_pids};
-use crate::received::ReadBytes;
 use crate::tls::{self, TlsLibraries};
 use crate::windows::{Seeing, Seen, Server, Windows};
 
@@ -115,10 +114,10 @@ impl Session {
         self.windows.as_ref().map(Windows::summary)
     }
 
-    /// What the server read under a budget in times that belong to no window, while not everything was counted, or why
-    /// this is not known. Complete after [`Session::detach`]; `None` without a budget.
-    pub fn read_outside_windows(&self) -> Option<Result<ReadBytes, String>> {
-        self.windows.as_ref().map(Windows::rest)
+    /// How many bytes the server read under a budget in times that belong to no window, while not everything was counted,
+    /// and how long these are; or why this is not known. Complete after [`Session::detach`]; `None` without a budget.
+    pub fn read_outside_windows(&self) -> Option<Result<(u64, Nanos), String>> {
+        self.windows.as_ref().map(|windows| windows.rest().map(|read| (read.bytes, read.time)))
     }
 
     fn server(&mut self) -> Server<'_> {

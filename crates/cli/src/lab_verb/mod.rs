@@ -1,15 +1,14 @@
 //! `parallax lab`: experiments from a file: planned, carried out, resumed and reported.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::ValueHint;
-use comparison::{Progress, combined_view, compare_combinations};
+use comparison::{combined_view, compare_combinations};
 use lab::experiment::{
-    Choice, Experiment, Reruns, Results, SCHEMA, START, Selection, SessionEnd, carry_on, create, results,
-    results_against, set_aside_invalid, status,
+    Choice, Experiment, Results, SCHEMA, Selection, SessionEnd, carry_on, create, results, results_against,
+    set_aside_invalid, status,
 };
 use run::folder::new_folder;
 
@@ -183,43 +182,32 @@ struct ShownArgs {
 /// The first mistake of the file with its place; a directory that is none of an experiment.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.what {
-        What::Init { file } => init(file),
+        What::Init { file } => say(&lab::experiment::init(file)?),
         What::Plan { file, from } => {
-            let (experiment, _) = read(file)?;
-            let forecast = experiment.forecast(from.as_deref())?;
-            printed(write!(io::stdout(), "{}", forecast.text(&experiment)))?;
-            Ok(Exit::Done)
+            let (experiment, _) = Experiment::read_file(file)?;
+            say(experiment.forecast(from.as_deref())?.text(&experiment).trim_end())
         }
         What::Run { file, output, shown } => {
-            let (experiment, text) = read(file)?;
+            let (experiment, text) = Experiment::read_file(file)?;
             let folder = output.clone().unwrap_or_else(|| named_folder(&experiment.name));
             create(&experiment, file, &text, &folder)?;
             carry_out(&folder, shown)
         }
         What::Resume { folder, shown } => carry_out(folder, shown),
         What::Rerun { folder, shown } => {
-            rerun(&set_aside_invalid(folder)?, shown);
+            let reruns = set_aside_invalid(folder)?;
+            reruns.lines().iter().filter(|_| !shown.quiet).for_each(report_line);
             carry_out(folder, shown)
         }
-        What::Status { folder } => {
-            printed(write!(io::stdout(), "{}", status(folder)?.text()))?;
-            Ok(Exit::Done)
-        }
+        What::Status { folder } => say(status(folder)?.text().trim_end()),
         What::Report { folder, choices, shown } => report(results(folder, &choices.selection())?, shown),
         What::Compare { folder, to, choices, shown } => {
             let (results, notes) = results_against(folder, to, &choices.selection())?;
             notes.iter().for_each(report_line);
             report(results, shown)
         }
-        What::Export { folder, output } => {
-            let exported = lab::experiment::export(folder, output)?;
-            printed(writeln!(io::stdout(), "{exported}"))?;
-            Ok(Exit::Done)
-        }
-        What::Schema => {
-            printed(write!(io::stdout(), "{SCHEMA}"))?;
-            Ok(Exit::Done)
-        }
+        What::Export { folder, output } => say(&lab::experiment::export(folder, output)?.to_string()),
+        What::Schema => say(SCHEMA.trim_end()),
         What::Guard => {
             lab::guard().context("cannot guard")?;
             Ok(Exit::Done)
@@ -227,32 +215,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// Never overwrites an existing file.
-fn init(file: &Path) -> anyhow::Result<Exit> {
-    let shown = file.display();
-    let mut created = File::create_new(file)
-        .with_context(|| format!("cannot create the experiment `{shown}`; give the name of a new file"))?;
-    // The text mentions its own file name.
-    let text = START.replace("start.toml", &file.file_name().unwrap_or_default().to_string_lossy());
-    created.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
-    let shown = record::escape_text(&shown.to_string());
-    printed(writeln!(
-        io::stdout(),
-        "Wrote {shown}. Next: `parallax lab plan {shown}`, then `parallax lab run {shown}`"
-    ))?;
+fn say(text: &str) -> anyhow::Result<Exit> {
+    printed(writeln!(io::stdout(), "{text}"))?;
     Ok(Exit::Done)
-}
-
-/// The largest experiment file.
-const LONGEST: u64 = 1 << 20;
-
-fn read(file: &Path) -> anyhow::Result<(Experiment, String)> {
-    let shown = file.display();
-    let length = fs::metadata(file).with_context(|| format!("cannot read `{shown}`"))?.len();
-    ensure!(length <= LONGEST, "`{shown}` is no experiment: it has more than {LONGEST} bytes");
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read `{shown}`"))?;
-    let experiment = Experiment::read(&shown.to_string(), &text).map_err(anyhow::Error::msg)?;
-    Ok((experiment, text))
 }
 
 /// `parallax-runs/20260102-030405-77-NAME`
@@ -282,42 +247,13 @@ fn carry_out(folder: &Path, shown: &ShownArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Tells which runs are made again, and why.
-fn rerun(reruns: &Reruns, shown: &ShownArgs) {
-    if shown.quiet {
-        return;
-    }
-    for (run, fault) in &reruns.again {
-        let why = fault.as_deref().unwrap_or("it is compared with one of these");
-        report_line(format_args!("run {run} is made again: {why}"));
-    }
-    for run in &reruns.given_up {
-        report_line(format_args!("run {run} was made again three times, and stays as it is"));
-    }
-    if reruns.again.is_empty() && reruns.given_up.is_empty() {
-        report_line(format_args!("no run failed or is invalid"));
-    }
-}
-
 /// The report, and 3 if nothing has figures.
 fn report(results: Results, shown: &ShownArgs) -> anyhow::Result<Exit> {
-    let progress = Progress {
-        name: results.name.clone(),
-        planned: results.planned,
-        committed: results.committed,
-        failures: results.failures.clone(),
-    };
+    let progress = results.progress();
     let combined = match compare_combinations(results.cells, &results.settings) {
         Ok(combined) => combined,
         Err(why) => {
-            let causes: Vec<String> =
-                results.failures.iter().map(|(cause, count)| format!("{count}x {cause}")).collect();
-            report_line(format_args!(
-                "{why}: {} of {} runs; {}",
-                progress.committed,
-                progress.planned,
-                causes.join("; ")
-            ));
+            report_line(format_args!("{why}: {progress}"));
             return Ok(Exit::Invalid);
         }
     };

@@ -25,6 +25,20 @@ pub struct Reruns {
     pub given_up: Vec<usize>,
 }
 
+impl Reruns {
+    /// The lines for a user.
+    pub fn lines(&self) -> Vec<String> {
+        let again = self.again.iter().map(|(run, fault)| {
+            let why = fault.as_deref().unwrap_or("it is compared with one of these");
+            format!("run {run} is made again: {why}")
+        });
+        let over = self.given_up.iter();
+        let over = over.map(|run| format!("run {run} was made again three times, and stays as it is"));
+        let lines: Vec<String> = again.chain(over).collect();
+        if lines.is_empty() { vec!["no run failed or is invalid".to_owned()] } else { lines }
+    }
+}
+
 /// Sets these runs aside; [`super::carry_on`] makes them.
 ///
 /// # Errors

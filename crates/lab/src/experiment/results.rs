@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use comparison::{Arm, Combination, ComparedRun, MetricSettings, compared_run};
+use comparison::{Arm, Combination, ComparedRun, MetricSettings, Progress, compared_run};
 use record::document::{State, VerdictWord};
 
 use super::documents::{LoadUsage, RunDocument, RunState};
@@ -28,6 +28,18 @@ pub struct Results {
     pub failures: Vec<(String, usize)>,
     /// Whether a factor is compared; otherwise the cells stand next to each other.
     pub is_comparison: bool,
+}
+
+impl Results {
+    /// How far the experiment has come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            name: self.name.clone(),
+            planned: self.planned,
+            committed: self.committed,
+            failures: self.failures.clone(),
+        }
+    }
 }
 
 /// Reads the runs of an experiment that are selected.

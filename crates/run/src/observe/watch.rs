@@ -418,11 +418,7 @@ impl<'a> Watching<'a> {
         results.missed = self.session.missed();
         results.windows = self.session.windows();
         if let Some((windows, seen)) = results.windows.as_mut().zip(self.seen.as_mut()) {
-            match self.session.read_outside_windows() {
-                Some(Ok(rest)) => seen.add_bytes(rest.bytes, rest.time),
-                Some(Err(why)) => seen.distrust_bytes(why),
-                None => {}
-            }
+            self.session.read_outside_windows().into_iter().for_each(|read| seen.add_outside(read));
             seen.estimate(windows);
         }
         results.kept = kept;
