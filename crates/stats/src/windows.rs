@@ -356,8 +356,11 @@ mod tests {
             let (mut sample, mut requests, mut bytes, mut within) = (WindowSample::default(), 0.0, 0.0, 0.0);
             let mut serve = |draw: &mut Draw, length: f64, speed: f64| {
                 let (mut at, mut served) = (0.0, (0_u32, 0.0));
-                while at < length {
+                loop {
                     at += draw.exponential(SECOND / 2_000.0 / speed);
+                    if at >= length {
+                        break;
+                    }
                     served = (served.0 + 1, served.1 + 60.0 + 80.0 * draw.unit());
                 }
                 requests += f64::from(served.0);

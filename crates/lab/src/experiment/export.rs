@@ -107,7 +107,7 @@ const OF_RUN: [(&str, CellKind); 13] = [
     ("run_wall_ns", CellKind::Whole),
     ("server_version", CellKind::Text),
     ("server_cpu_ns", CellKind::Whole),
-    ("server_memory_bytes", CellKind::Whole),
+    ("server_resident_bytes", CellKind::Whole),
     ("left_behind", CellKind::Whole),
     ("requests", CellKind::Whole),
     ("failed_requests", CellKind::Whole),
@@ -199,7 +199,7 @@ mod tests {
     /// If this fails, the cells of a row are under the names of other columns, or two columns have one name.
     #[test]
     fn every_column_has_a_cell_and_a_name_of_its_own() {
-        let text = "format = 1\nname = \"x\"\n[factors]\nblock = [1, 2]\nok = [\"a\"]\nclient = [\"go\"]\n\
+        let text = "format = 1\nname = \"x\"\n[factors]\nstate = [1, 2]\nok = [\"a\"]\nclient = [\"go\"]\n\
             [load]\ncommand = \"true\"\n";
         let experiment = Experiment::read("x.toml", text).unwrap();
         let run = experiment.runs().unwrap().remove(0);
@@ -207,8 +207,9 @@ mod tests {
         let names = |columns: Vec<Column>| columns.into_iter().map(|column| column.name).collect::<Vec<_>>();
         let (runs, seconds) = (names(run_columns(&experiment)), names(second_columns(&experiment)));
         assert_eq!(runs.len(), planned + run_cells(None, None).len());
+        assert_eq!(runs[3], "factor_state");
         assert_eq!(seconds.len(), planned + rows::COLUMNS.len());
-        assert_eq!(seconds[3..6], ["factor_block", "factor_ok", "client"]);
+        assert_eq!(seconds[3..6], ["state", "factor_ok", "client"]);
         for mut names in [runs, seconds] {
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");

@@ -102,7 +102,7 @@ mod tests {
     fn again(role: &str, faulty: &[usize], times: &[(usize, usize)]) -> (Vec<usize>, Vec<usize>) {
         let text = format!(
             "format = 1\nname = \"x\"\n[factors]\nserver = {{ {role} values = [\"old\", \"new\"] }}\nclients = [1, 2]\n\
-             [plan]\nblocks = 2\norder = \"as-written\"\n[load]\ncommand = \"true\"\n"
+             [plan]\nblocks = 2\ntwin = false\norder = \"as-written\"\n[load]\ncommand = \"true\"\n"
         );
         let experiment = Experiment::read("x.toml", &text).unwrap();
         let faults = faulty.iter().map(|&run| (run, "failed".to_owned())).collect();

@@ -167,7 +167,7 @@ mod tests {
     fn experiment(plan: &str) -> Experiment {
         let text = format!(
             "format = 1\nname = \"x\"\n[factors]\nserver = {{ role = \"compare\", values = [\"old\", \"new\", \"newest\"] }}\n\
-             clients = [1, 2]\n[plan]\nblocks = 6\n{plan}\n[load]\ncommand = \"true\"\n"
+             clients = [1, 2]\n[plan]\nblocks = 6\ntwin = false\n{plan}\n[load]\ncommand = \"true\"\n"
         );
         Experiment::read("x.toml", &text).unwrap()
     }
