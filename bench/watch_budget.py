@@ -73,9 +73,10 @@ def pairs(name, server, args):
             costs.append(windows["cost_ns"] / max(1, windows["server_cpu_ns"]))
             estimate = windows.get("rate_per_s")
             held.append(bool(estimate) and estimate["low"] <= whole <= estimate["high"])
+            slower = (windows.get("slowdown") or {}).get("value") or 0
             interval = f"{estimate['low']:.0f} to {estimate['high']:.0f}/s" if estimate else "no estimate"
             print(f"  {name} {turn + 1:2}: loss {losses[-1]:+.2%}, control {controls[-1]:+.2%}, saw {shares[-1]:.0%} in"
-                  f" {windows['windows']} windows, cost {costs[-1]:.2%} by its account; {interval}, in truth {whole:.0f}/s", flush=True)
+                  f" {windows['windows']} windows, cost {costs[-1]:.2%} by its account, slower by {slower:.0%} within; {interval}, in truth {whole:.0f}/s", flush=True)
     median = statistics.median(losses)
     keeps = median <= BAR
     print(f"{name}: median loss {median:.2%} (control {statistics.median(controls):+.2%}), bar {BAR:.1%}:"

@@ -169,6 +169,11 @@ impl Counting {
         })
     }
 
+    /// When the latest count was, by the clock of this process; `None` if it is not known what was read.
+    pub fn at(&self) -> Option<Nanos> {
+        self.received.as_ref().ok()?.at
+    }
+
     /// This belongs to no window.
     pub fn add_rest(&mut self, more: ReadBytes) {
         self.rest.bytes += more.bytes;

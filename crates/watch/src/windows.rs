@@ -51,6 +51,8 @@ pub struct Windows {
     held: Vec<Served>,
     seeing: Seeing,
     counting: Counting,
+    /// How far the kernel's clock is ahead of this process's, at least: 0 unless in a time namespace.
+    ahead: i64,
     /// How often events were collected since the end of what is counted.
     looks: u32,
 }
@@ -142,7 +144,7 @@ impl Windows {
         let (duty, review) = Duty::new(budget, now, spent);
         let state = State::Everything { from: now, noted: now, review };
         let seeing = Seeing::default();
-        Ok(Windows { duty, spending, state, held: Vec::new(), seeing, counting, looks: 0 })
+        Ok(Windows { duty, spending, state, held: Vec::new(), seeing, counting, ahead: i64::MIN, looks: 0 })
     }
 
     /// When to call [`Windows::step`] next; `patience` is how long events can wait.
@@ -198,6 +200,8 @@ impl Windows {
         done: &mut Vec<Served>,
     ) -> Result<Option<Seen>, LoadError> {
         let began = clock::now();
+        // `now` was read before, by an unknown time.
+        self.ahead = self.ahead.max(now.0.cast_signed() - began.0.cast_signed());
         self.spending.note_own();
         self.take(server, done);
         match self.state {
@@ -224,7 +228,7 @@ impl Windows {
             }
             State::Settling { from, then } if now >= from => {
                 let before = self.counting.read(server.ports);
-                let from = now + (clock::now() - began);
+                let from = self.counted_at();
                 self.state = match then {
                     Then::Window(window) => {
                         let window = Window { from, until: from + WINDOW, ..window };
@@ -238,7 +242,7 @@ impl Windows {
             }
             State::Open { window, before } if now >= window.until => {
                 let within = self.counting.read(server.ports);
-                let until = now + (clock::now() - began);
+                let until = self.counted_at();
                 self.state = State::Closing { window: Window { until, ..window }, before, within };
             }
             State::Closing { window, before, within } if self.is_over(server, window.until, now) => {
@@ -300,6 +304,11 @@ impl Windows {
         }
         self.held.clear();
         seen
+    }
+
+    /// The instant that the latest count is of, or this one.
+    fn counted_at(&self) -> Nanos {
+        Nanos(self.counting.at().unwrap_or_else(clock::now).0.saturating_add_signed(self.ahead))
     }
 
     fn review(&mut self, server: &Server<'_>, now: Nanos) -> (Nanos, Option<Window>) {

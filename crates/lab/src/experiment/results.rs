@@ -46,7 +46,8 @@ impl Results {
 ///
 /// # Errors
 ///
-/// When the directory is none of an experiment, for a selection that it does not have, or when a document cannot be read. A record that cannot be read makes an
+/// When the directory is none of an experiment, for a selection that it does not have, or when a document cannot be
+/// read. A record that cannot be read makes an
 /// invalid run.
 pub fn results(folder: &Path, selection: &Selection) -> anyhow::Result<Results> {
     let store = Store::open(folder)?;

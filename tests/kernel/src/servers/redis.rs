@@ -134,7 +134,9 @@ fn has_its_rate(seed: u64) -> bool {
         let (port, seed) = (redis.port.to_string(), seed.to_string());
         let options = ["--port", &port, "--budget", "2%", "--cycle", "100ms", "--seed", &seed];
         let watching = Watching::start_with(&options, "slowest=100");
-        wait::pause(Nanos::from_millis(2_500));
+        let series = watching.folder().join("series.ndjson");
+        let windows = || fs::read_to_string(&series).map_or(0, |text| text.matches("from_ns").count());
+        assert!(wait::until(Nanos::from_secs(60), || windows() >= 16));
         let (results, from, until) = watching.finish_timed();
         is_over.store(true, Ordering::Relaxed);
         let times: Vec<Nanos> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
