@@ -33,28 +33,32 @@ const PATHS: [&str; 8] = [
     "/burn=100us",
 ];
 
-/// Each client has one request in flight, and a pause before the next one, until there are windows enough.
-fn drive(server: &Planted, watching: &Watching) {
+/// Each client has one request in flight, and a pause before the next one, until there are windows enough. They stay
+/// connected: what a connection read just before its end is not known.
+fn drive(server: &Planted, watching: &Watching) -> Vec<Client> {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let mut clients = Vec::new();
         for n in 0..CLIENTS {
             let is_over = &is_over;
-            scope.spawn(move || {
+            clients.push(scope.spawn(move || {
                 let mut client: Client = server.new_client();
                 for path in PATHS.iter().cycle().skip(n) {
                     client.http(path);
                     wait::pause(Nanos::from_millis(2));
                     if is_over.load(Ordering::Relaxed) {
-                        return;
+                        break;
                     }
                 }
-            });
+                client
+            }));
         }
         let series = watching.folder().join("series.ndjson");
         let windows = || std::fs::read_to_string(&series).map_or(0, |text| text.matches("from_ns").count());
         wait::until(PATIENCE, || windows() >= WINDOWS);
         is_over.store(true, Ordering::Relaxed);
-    });
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    })
 }
 
 /// When the kernel read a request: after the response before it on its connection, and before the server knew.
@@ -95,8 +99,9 @@ fn windows_of(model: &'static str) {
     let pid = server.pid().to_string();
     let options = ["-p", &pid, "--budget", "2%", "--cycle", "150ms", "--seed", "16"];
     let watching = Watching::start_with(&options, "slowest=1000000");
-    drive(&server, &watching);
+    let clients = drive(&server, &watching);
     let (watched, folder) = watching.finish_and_keep();
+    drop(clients);
     let accounts = server.accounts();
     let observed = read_observation(folder.path()).unwrap();
     let zero = observed.document.time.started_monotonic_ns;
