@@ -23,7 +23,10 @@ pub struct ReadBytes {
 pub struct Received {
     socket: OwnedFd,
     /// What was read of each connection by the latest reading, by its cookie.
-    known: HashMap<u64, u64, FxBuildHasher>,
+    known: Connections,
+    /// The same by the reading before: the kernel's list may lack a connection when others end while it is read, and one
+    /// that is back did not begin now.
+    earlier: Connections,
     /// When the latest reading was; `None` before the first.
     at: Option<Nanos>,
     /// Sums over readings: connections, bytes, and about how many bytes more connections read that have ended since the
@@ -33,6 +36,9 @@ pub struct Received {
     unknown: f64,
     sequence: u32,
 }
+
+/// What was read of connections, by their cookies.
+type Connections = HashMap<u64, u64, FxBuildHasher>;
 
 /// The most connections that are listed: reading as many takes some milliseconds.
 const MOST: usize = 4_096;
@@ -51,8 +57,8 @@ impl Received {
             SocketFlags::CLOEXEC,
             Some(netlink::SOCK_DIAG),
         )?;
-        let known = HashMap::default();
-        Ok(Received { socket, known, at: None, listed: 0, bytes: 0, unknown: 0.0, sequence: 0 })
+        let (known, earlier) = (Connections::default(), Connections::default());
+        Ok(Received { socket, known, earlier, at: None, listed: 0, bytes: 0, unknown: 0.0, sequence: 0 })
     }
 
     /// What was read since the last call over connections to these ports; nothing at the first call. A connection that
@@ -68,7 +74,7 @@ impl Received {
     /// it is small, milliseconds where it has room for millions.
     pub fn read(&mut self, ports: &[u16]) -> io::Result<ReadBytes> {
         let began = clock::now();
-        let mut found = HashMap::default();
+        let mut found = Connections::default();
         for &port in ports {
             self.list(libc::AF_INET as u8, port, &mut found)?;
             match self.list(libc::AF_INET6 as u8, port, &mut found) {
@@ -77,7 +83,11 @@ impl Received {
                 listed => listed?,
             }
         }
-        let at = Nanos(began.0.midpoint(clock::now().0));
+        Ok(self.settle(found, Nanos(began.0.midpoint(clock::now().0))))
+    }
+
+    /// What was read until this reading, since the one before.
+    fn settle(&mut self, found: Connections, at: Nanos) -> ReadBytes {
         let mut bytes = 0;
         let mut stayed = 0;
         for (cookie, &read) in &found {
@@ -86,18 +96,18 @@ impl Received {
                     stayed += 1;
                     bytes += read.saturating_sub(before);
                 }
-                None => bytes += read,
+                None => bytes += read.saturating_sub(self.earlier.get(cookie).copied().unwrap_or(0)),
             }
         }
         let ended = self.known.len() - stayed;
         let before = self.at.replace(at);
-        self.known = found;
-        let Some(before) = before else { return Ok(ReadBytes::default()) };
+        self.earlier = std::mem::replace(&mut self.known, found);
+        let Some(before) = before else { return ReadBytes::default() };
         self.listed += self.known.len() as u64;
         self.bytes += bytes;
         // One that has ended read as much as the others until then: for half of the time, on average.
         self.unknown += bytes as f64 / self.known.len().max(1) as f64 * ended as f64 / 2.0;
-        Ok(ReadBytes { bytes, time: at - before })
+        ReadBytes { bytes, time: at - before }
     }
 
     /// Why the sums are not what the server read, if they are not.
@@ -111,12 +121,7 @@ impl Received {
     }
 
     /// Adds the connections to a port.
-    fn list(
-        &mut self,
-        family: u8,
-        port: u16,
-        found: &mut HashMap<u64, u64, FxBuildHasher>,
-    ) -> io::Result<()> {
+    fn list(&mut self, family: u8, port: u16, found: &mut Connections) -> io::Result<()> {
         self.sequence += 1;
         rustix::net::send(&self.socket, &request(family, port, self.sequence), SendFlags::empty())?;
         let mut answer = vec![0; 64 << 10];
@@ -308,6 +313,15 @@ mod tests {
             assert_eq!(read.bytes, 450);
             assert!(read.time > Nanos::ZERO);
         }
+    }
+
+    /// If this fails, all that a connection ever read is added again after one list without it.
+    #[test]
+    fn a_connection_that_one_list_lacks_does_not_begin_again() {
+        let mut received = Received::open().unwrap();
+        let lists = [vec![(1, 1_000), (2, 10)], vec![(2, 20)], vec![(1, 1_005), (2, 30)]];
+        let read = lists.map(|list| received.settle(list.into_iter().collect(), clock::now()).bytes);
+        assert_eq!(read, [0, 10, 15]);
     }
 
     /// If this fails, the requests of a server with a connection per request are expanded by bytes that are not known.

@@ -12,7 +12,7 @@ use super::{ImportError, NO_BLAME, NO_PHASES, NO_SCHEDULE, NO_STAMPS, NO_UNANSWE
 const MEANING: &str =
     "the beginning of the connect, or of the request on a kept connection, until the response is read";
 const ROUNDED: &str = "fractions of a millisecond: its times are whole milliseconds";
-const OVERLAP: &str = "how many failed: `Failed requests` and `Non-2xx responses` have responses in common; the larger one is shown";
+const OVERLAP: &str = "how many failed: `Failed requests` and `Non-2xx responses` may have responses in common; the larger one is shown";
 
 pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     let mut results = ImportedResults::default();

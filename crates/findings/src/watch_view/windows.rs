@@ -34,7 +34,7 @@ pub fn windows(windows: &Windows, elapsed: Nanos) -> Vec<Block> {
         blocks.push(labelled("unanswered:", text));
     }
     blocks.extend(estimates(windows));
-    if let Some(why) = &windows.rate_by_time {
+    if let Some(why) = windows.rate_by_time.as_ref().filter(|_| windows.rate_per_s.is_some()) {
         let text = phrase!(
             "as many requests per second as within windows, where a server without idle time is slower: {why}",
             why = why.clone()
